@@ -180,11 +180,65 @@ struct StreamCopy {
     /// A closed loop: when each slot is free.
     slots: BinaryHeap<Reverse<u64>>,
     closed: usize,
+    bursts: Option<Bursts>,
     writes: f64,
     flushes: VecDeque<TraceIo>,
     end: f64,
     /// Reads and writes that may follow.
     left: u64,
+}
+
+/// I/Os sent together, each burst after all of the one before have completed.
+#[derive(Debug)]
+struct Bursts {
+    /// Mean number of I/Os.
+    mean: f64,
+    /// fio sends the same number each time.
+    even: bool,
+    /// Between two I/Os of a burst, in nanoseconds.
+    gap: f64,
+    /// From the last completion to the next burst, in nanoseconds.
+    think: f64,
+    /// I/Os left of this one.
+    left: u64,
+    /// When all of it so far have completed.
+    free: u64,
+}
+
+impl Bursts {
+    fn new(stream: &Stream, expression: Expression) -> Option<Self> {
+        let mean = stream.burst()?;
+        let gap = match stream.arrivals.model {
+            ArrivalModel::OnOff { gap, .. } => gap,
+            _ => 0.0,
+        };
+        let even = expression == Expression::Fio;
+        let more = if even { mean.round() - mean } else { 0.0 };
+        Some(Bursts {
+            mean,
+            even,
+            gap,
+            think: (stream.think.mean() + more * stream.arrivals.mean_gap).max(0.0),
+            left: mean.round() as u64,
+            free: 0,
+        })
+    }
+
+    /// When the next I/O is sent, after one at `now` that completes at `free`.
+    fn next(&mut self, random: &mut Random, now: f64, free: u64) -> f64 {
+        self.free = self.free.max(free);
+        self.left = self.left.saturating_sub(1);
+        if self.left > 0 {
+            return now + random.exponential(self.gap);
+        }
+        let size = if self.even {
+            self.mean.round()
+        } else {
+            (self.mean + random.uniform()).floor()
+        };
+        self.left = (size as u64).max(1);
+        (self.free as f64 + self.think).max(now)
+    }
 }
 
 fn coprime(near: u64, to: u64) -> u64 {
@@ -264,6 +318,7 @@ impl StreamCopy {
             rates,
             slots: BinaryHeap::new(),
             closed,
+            bursts: Bursts::new(stream, expression),
             writes: 0.0,
             flushes: VecDeque::new(),
             end: stream.last as f64,
@@ -334,7 +389,9 @@ impl StreamCopy {
                 free = free.max(at.saturating_add(latency_ns.unwrap_or(0)));
             }
         }
-        if self.closed > 0 {
+        if let Some(bursts) = &mut self.bursts {
+            self.next = bursts.next(&mut self.random, self.next, free);
+        } else if self.closed > 0 {
             self.slots.push(Reverse(free));
             let free = if self.slots.len() < self.closed {
                 time_ns

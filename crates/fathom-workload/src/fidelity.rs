@@ -11,6 +11,8 @@ const SLICES: usize = 20;
 const CACHES: usize = 16;
 /// Gaps that differ by this share are equal: two constant gaps that differ by a thousandth would be as far apart as any two.
 const GAP_TOLERANCE: f64 = 0.05;
+/// So are those that differ by this share of the mean gap: within a burst, gaps are the time that a program needs for an I/O.
+const MEAN_GAP_TOLERANCE: f64 = 0.01;
 /// Quantiles at which latencies are compared.
 const QUANTILES: usize = 200;
 
@@ -159,7 +161,11 @@ fn mix(a: &Profile, b: &Profile) -> FidelityPart {
 }
 
 fn gaps(a: &Profile, b: &Profile) -> FidelityPart {
-    let distance = a.arrivals.gaps.distance(&b.arrivals.gaps, GAP_TOLERANCE);
+    let least = MEAN_GAP_TOLERANCE * a.arrivals.mean_gap;
+    let distance = a
+        .arrivals
+        .gaps
+        .distance(&b.arrivals.gaps, GAP_TOLERANCE, least);
     let timed = a.arrivals.mean_gap > 0.0 && b.arrivals.mean_gap > 0.0;
     let (score, detail) = match distance {
         Some(distance) if timed => (
@@ -177,7 +183,7 @@ fn gaps(a: &Profile, b: &Profile) -> FidelityPart {
     FidelityPart {
         name: "gaps",
         score,
-        rule: "100 x (1 - 2 x Kolmogorov-Smirnov distance of the gaps between arrivals, where gaps within 5 % are equal)",
+        rule: "100 x (1 - 2 x Kolmogorov-Smirnov distance of the gaps between arrivals, where gaps within 5 % of each other, or 1 % of the mean gap, are equal)",
         detail,
     }
 }

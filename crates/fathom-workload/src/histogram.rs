@@ -114,28 +114,27 @@ impl LogHistogram {
         last
     }
 
-    /// The largest difference of two distributions (Kolmogorov-Smirnov) where values up to the factor `1 + tolerance` apart are
-    /// equal, 0 to 1; `None` if one is empty. It is the smallest share of the values of one that have no partner among those of the
-    /// other within the tolerance (Strassen, "The existence of probability measures with given marginals", 1965). Without a
-    /// tolerance, two constant values that differ by a thousandth would be as far apart as any two.
+    /// The largest difference of two distributions (Kolmogorov-Smirnov) where values are equal that differ by no more than
+    /// the share `tolerance` of the smaller one, or by `least`; 0 to 1; `None` if one is empty. It is the smallest share of the
+    /// values of one that have no partner among those of the other within the tolerance (Strassen, "The existence of probability
+    /// measures with given marginals", 1965). Without a tolerance, two constant values that differ by a thousandth would be as far
+    /// apart as any two.
     #[must_use]
-    pub fn distance(&self, other: &LogHistogram, tolerance: f64) -> Option<f64> {
+    pub fn distance(&self, other: &LogHistogram, tolerance: f64, least: f64) -> Option<f64> {
         if self.total == 0 || other.total == 0 {
             return None;
         }
-        Some(
-            self.excess(other, tolerance)
-                .max(other.excess(self, tolerance)),
-        )
+        let reach = |x: f64| (x * (1.0 + tolerance)).max(x + least);
+        Some(self.excess(other, reach).max(other.excess(self, reach)))
     }
 
-    /// By how much the share of the values up to `x` is largest above the share up to `x * (1 + tolerance)` of the other.
-    fn excess(&self, other: &LogHistogram, tolerance: f64) -> f64 {
+    /// By how much the share of the values up to `x` is largest above the share up to `reach(x)` of the other.
+    fn excess(&self, other: &LogHistogram, reach: impl Fn(f64) -> f64) -> f64 {
         let mut others = other.buckets().peekable();
         let (mut mine, mut theirs, mut largest) = (0, 0, 0.0_f64);
         for (_, to, count) in self.buckets() {
             mine += count;
-            let reach = to * (1.0 + tolerance);
+            let reach = reach(to);
             while let Some((_, _, count)) = others.next_if(|(_, to, _)| *to <= reach) {
                 theirs += count;
             }
@@ -204,9 +203,9 @@ mod tests {
         assert!((one.quantile(0.5) / 500.0 - 1.0).abs() < 0.02);
         assert!((one.mean() - 500.5).abs() < 1e-9);
         // A shift by a quarter of a uniform distribution.
-        let distance = one.distance(&two, 0.0).expect("values");
+        let distance = one.distance(&two, 0.0, 0.0).expect("values");
         assert!((distance - 0.25).abs() < 0.01, "{distance}");
-        assert_eq!(one.distance(&LogHistogram::default(), 0.0), None);
+        assert_eq!(one.distance(&LogHistogram::default(), 0.0, 0.0), None);
         let uniform = one.distance_to(|x| (x / 1000.0).clamp(0.0, 1.0));
         assert!(uniform < 0.01, "{uniform}");
     }
@@ -220,23 +219,25 @@ mod tests {
             histogram
         };
         let (one, near, far) = (all(2_000_000), all(2_060_000), all(2_200_000));
-        assert_eq!(one.distance(&near, 0.0), Some(1.0));
-        assert_eq!(one.distance(&near, 0.05), Some(0.0));
-        assert_eq!(near.distance(&one, 0.05), Some(0.0));
-        assert_eq!(one.distance(&far, 0.05), Some(1.0));
-        assert_eq!(far.distance(&one, 0.05), Some(1.0));
+        assert_eq!(one.distance(&near, 0.0, 0.0), Some(1.0));
+        assert_eq!(one.distance(&near, 0.05, 0.0), Some(0.0));
+        assert_eq!(near.distance(&one, 0.05, 0.0), Some(0.0));
+        assert_eq!(one.distance(&far, 0.05, 0.0), Some(1.0));
+        assert_eq!(far.distance(&one, 0.05, 0.0), Some(1.0));
+        assert_eq!(one.distance(&far, 0.05, 150_000.0), Some(1.0));
+        assert_eq!(one.distance(&far, 0.05, 250_000.0), Some(0.0));
         // Half of the values have a partner.
         let mut half = all(2_060_000);
         half.merge(&far);
-        assert_eq!(one.distance(&half, 0.05), Some(0.5));
-        assert_eq!(half.distance(&one, 0.05), Some(0.5));
+        assert_eq!(one.distance(&half, 0.05, 0.0), Some(0.5));
+        assert_eq!(half.distance(&one, 0.05, 0.0), Some(0.5));
         // An exponential distribution is as far from the constant of its mean as without a tolerance, but for the 5 % around it:
         // 1 - exp(-1 / 1.05), where all gaps of the constant are still to come.
         let mut poisson = LogHistogram::default();
         for index in 0..10_000 {
             poisson.add((-(1.0 - (f64::from(index) + 0.5) / 10_000.0).ln() * 2e6) as u64);
         }
-        let distance = one.distance(&poisson, 0.05).expect("values");
+        let distance = one.distance(&poisson, 0.05, 0.0).expect("values");
         let expected = 1.0 - (-1.0_f64 / 1.05).exp();
         assert!((distance - expected).abs() < 0.01, "{distance} {expected}");
     }

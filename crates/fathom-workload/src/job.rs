@@ -336,6 +336,20 @@ fn pace(job: &mut String, stream: &Stream, jobs: u64, streams: u64, scale: Scale
             let _ = writeln!(job, "numjobs={jobs}");
         }
     };
+    if let Some(burst) = stream.burst() {
+        clones(job, jobs);
+        let size = burst.round().max(2.0);
+        let busy = (burst * stream.arrivals.mean_gap - stream.think.mean()).max(0.0);
+        let think = (size * stream.arrivals.mean_gap / scale.rate - busy).max(1000.0);
+        let _ = writeln!(
+            job,
+            "# bursts: {size:.0} I/Os at once, and {} after the last has completed\niodepth={size:.0}\n\
+             thinktime={:.0}\nthinktime_blocks={size:.0}\nthinktime_blocks_type=issue",
+            duration(think),
+            think / 1000.0
+        );
+        return;
+    }
     if let Some(depth) = closed {
         let latency = stream.latency.mean();
         let think = ((stream.think.mean() + latency) / scale.rate - latency).max(0.0);
@@ -361,10 +375,12 @@ fn pace(job: &mut String, stream: &Stream, jobs: u64, streams: u64, scale: Scale
     clones(job, jobs);
     let rate = stream.iops() * scale.rate * streams as f64 / jobs as f64;
     let depth = match &stream.depth {
-        Some(depth) => (f64::from(depth.max) * 2.0 * scale.rate) as u32,
+        // Its flushes wait for its writes: with more in flight, fio sends a flush as soon as the write is submitted.
+        Some(depth) if depth.max == 1 && flushing(stream).is_some() => 1,
+        Some(depth) => ((f64::from(depth.max) * 2.0 * scale.rate) as u32).clamp(16, DEEPEST),
         None => 64,
     };
-    let _ = writeln!(job, "iodepth={}", depth.clamp(16, DEEPEST));
+    let _ = writeln!(job, "iodepth={depth}");
     if matches!(stream.arrivals.model, ArrivalModel::Unknown) {
         // Too few I/Os for a rate: no more than in the trace.
         let moved = (stream.totals[0].bytes + stream.totals[1].bytes) as f64;

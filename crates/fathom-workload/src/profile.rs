@@ -1,6 +1,6 @@
 //! The profile of a trace: what the load is.
 
-use crate::arrivals::{ArrivalCounter, Arrivals};
+use crate::arrivals::{ArrivalCounter, ArrivalModel, Arrivals};
 use crate::depth::{Depth, DepthCounter};
 use crate::error::TraceError;
 use crate::hash::NumberMap;
@@ -128,6 +128,23 @@ pub struct Stream {
 }
 
 impl Stream {
+    /// The mean number of I/Os of a burst, where each burst waits until all I/Os of the one before have completed: so a generator
+    /// that looks at its clock between waits for completions sends a load with a rate. `None` for other loads.
+    #[must_use]
+    pub fn burst(&self) -> Option<f64> {
+        let limit = f64::from(self.depth.as_ref()?.closed?);
+        match self.arrivals.model {
+            ArrivalModel::OnOff { burst, gap, .. }
+                if burst >= 2.0
+                    && burst > 0.6 * limit
+                    && burst * gap < 0.5 * self.latency.mean() =>
+            {
+                Some(burst)
+            }
+            _ => None,
+        }
+    }
+
     /// Reads and writes.
     #[must_use]
     pub fn ios(&self) -> u64 {

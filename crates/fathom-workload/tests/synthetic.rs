@@ -729,6 +729,77 @@ fn jitter_is_not_poisson() {
     assert_eq!(found.arrivals.model.name(), "constant");
 }
 
+/// Regression 1407: bursts that wait for the one before became independent slots, each of which sends its next I/O when its own has
+/// completed: where a burst waits for its slowest I/O, the copy ran at 1.4 to 1.55 times the rate.
+#[test]
+fn bursts_that_wait_for_each_other_keep_their_rate() {
+    let (mut rng, mut now) = (Rng(65), 0.0);
+    let mut ios = Vec::new();
+    for burst in 0..4000 {
+        let mut free = 0.0_f64;
+        for _ in 0..8 + burst % 2 {
+            now += rng.exponential(3.0 * US);
+            let (kind, latency) = if rng.uniform() < 0.7 {
+                (IoKind::Read, 20.0 * MS + rng.exponential(0.2 * MS))
+            } else {
+                (IoKind::Write, 3.0 * MS + rng.exponential(0.2 * MS))
+            };
+            free = free.max(now + latency);
+            ios.push(TraceIo {
+                latency_ns: Some(latency as u64),
+                ..io(now, kind, rng.below(131_072) * 8192, 8192)
+            });
+        }
+        now = free + 1.0 * MS + rng.exponential(0.1 * MS);
+    }
+    let found = round_trip(&ios);
+    near(only(&found).burst().expect("bursts"), 8.5, "burst");
+    let job = fio_job(&found, "t", Scale::default());
+    let value = |option: &str| -> f64 {
+        let from = job
+            .find(option)
+            .unwrap_or_else(|| panic!("no {option} in {job}"));
+        let line = job[from + option.len()..].lines().next();
+        line.and_then(|value| value.parse().ok()).expect("a number")
+    };
+    assert!(job.contains("thinktime_blocks_type=issue"), "{job}");
+    let size = value("iodepth=");
+    assert_eq!(size, value("thinktime_blocks="));
+    // A burst takes as long as its slowest I/O, then comes the pause: the rate is that of the trace.
+    let slowest = 20.5 * MS;
+    near(
+        size * 1e9 / (slowest + value("thinktime=") * US),
+        found.iops(),
+        "rate of the job file",
+    );
+}
+
+/// Regression 1408: the job of a log whose flushes wait for its writes had a queue depth of 16, at which fio sends the flush as soon as
+/// the write is submitted: half of the gaps were others.
+#[test]
+fn a_log_whose_flushes_wait_for_its_writes_has_a_depth_of_one() {
+    let trace = |delay: f64| -> Vec<TraceIo> {
+        (0..4000_u64)
+            .flat_map(|n| {
+                let now = 33.0 * MS * n as f64;
+                let write = io(now, IoKind::Write, n * 4096, 4096);
+                let flush = io(now + delay, IoKind::Flush, 0, 0);
+                [(write, 3.0 * MS), (flush, 0.3 * MS)].map(|(io, latency)| TraceIo {
+                    latency_ns: Some(latency as u64),
+                    ..io
+                })
+            })
+            .collect()
+    };
+    let depth = |delay| {
+        let job = fio_job(&profile(&trace(delay)), "t", Scale::default());
+        let depth = job.lines().find_map(|line| line.strip_prefix("iodepth="));
+        depth.map(str::to_owned)
+    };
+    assert_eq!(depth(3.1 * MS).as_deref(), Some("1"));
+    assert_eq!(depth(0.05 * MS).as_deref(), Some("16"));
+}
+
 /// Regression 0820: each job of a made job file had a file of its own, so that streams that share a region of the trace did not
 /// share it in the copy, and on one target the clones of a log with several places wrote over each other.
 #[test]
