@@ -40,6 +40,14 @@ var fathom = (function () {
     return number(Number(Number(value).toPrecision(3)));
   }
 
+  // 33.0 k beside 34.6 k: a value in its place in a column of others, where short() has round steps of an axis.
+  function figure(value) {
+    var size = Math.abs(value);
+    if (size >= 1e6 && size < 1e9) return (value / 1e6).toFixed(2) + ' M';
+    if (size >= 1e4 && size < 99950) return (value / 1e3).toFixed(1) + ' k';
+    return short(value);
+  }
+
   // 53k, 1.2M: two figures, for narrow cells.
   function tiny(value) {
     var size = Math.abs(value);
@@ -69,7 +77,7 @@ var fathom = (function () {
       line(low[0] - half, low[1], low[0] + half, low[1]),
       line(high[0] - half, high[1], high[0] + half, high[1])];
     var value = api.value(5);
-    if (value > 0) parts.push({ type: 'text', style: { text: short(value), x: high[0], y: high[1] - 4, align: 'center', verticalAlign: 'bottom', fill: api.visual('color'), font: '11px Noto Sans, sans-serif' } });
+    if (value > 0) parts.push({ type: 'text', style: { text: figure(value), x: high[0], y: high[1] - 4, align: 'center', verticalAlign: 'bottom', fill: api.visual('color'), font: '11px Noto Sans, sans-serif' } });
     return { type: 'group', children: parts };
   }
 
@@ -192,7 +200,7 @@ var fathom = (function () {
     number: function () { return function (value) { return number(value); }; },
     short: function () { return function (value) { return short(value); }; },
     tiny: function (at) { return function (params) { var v = params.value[at]; return v === null || v === undefined ? '' : tiny(v); }; },
-    label: function (at) { return function (params) { var v = params.value; return v && v.length ? (v[at] === null || v[at] === undefined ? '' : short(v[at])) : (v === null || v === '-' ? '' : short(v)); }; },
+    label: function (at) { return function (params) { var v = params.value; return v && v.length ? (v[at] === null || v[at] === undefined ? '' : figure(v[at])) : (v === null || v === '-' ? '' : figure(v)); }; },
     unit: function (unit) { return function (value) { return number(value) + (unit ? ' ' + unit : ''); }; },
     binary: function () { return binary; },
     nines: function () { return nines; },

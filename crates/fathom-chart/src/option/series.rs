@@ -19,8 +19,16 @@ const PAGE_PLOT: f32 = 580.0;
 /// Maximum number of bars that have value labels.
 const LABELLED: usize = 40;
 
-/// A symbol for each colour.
-const SYMBOLS: [&str; 5] = ["circle", "rect", "triangle", "diamond", "roundRect"];
+/// A symbol for each of the lines of a panel: the last two are a triangle on its tip and a cross.
+const SYMBOLS: [&str; 7] = [
+    "circle",
+    "rect",
+    "triangle",
+    "diamond",
+    "path://M0,0L10,0L5,10Z",
+    "path://M3,0L7,0L7,3L10,3L10,7L7,7L7,10L3,10L3,7L0,7L0,3L3,3Z",
+    "roundRect",
+];
 
 pub(super) fn draw(option: &mut Value, chart: &Chart, all: &[ChartSeries], layout: &Layout) {
     option["legend"] = layout.legend_of(&legend_names(all));
