@@ -62,7 +62,16 @@ struct Task {
 }
 
 /// Agents of one process on one connection. Ends when the last of them was released.
-fn agents(url: &str, first: usize, count: usize, ms: usize, bytes: usize) -> Result<(), String> {
+///
+/// # Errors
+/// When the server cannot be used.
+pub fn agents(
+    url: &str,
+    first: usize,
+    count: usize,
+    ms: usize,
+    bytes: usize,
+) -> Result<(), String> {
     let (sender, events) = channel();
     let client = Client::connect(Server::parse(url)?, "agents", sender)
         .map_err(|error| error.to_string())?;
@@ -81,7 +90,7 @@ fn agents(url: &str, first: usize, count: usize, ms: usize, bytes: usize) -> Res
     }
     let (zero, document) = (Instant::now(), Arc::new(vec![7_u8; bytes]));
     let load = Duration::from_millis(ms as u64);
-    let mut next_beat = Duration::ZERO;
+    let (mut next_beat, mut next_look) = (Duration::ZERO, Duration::ZERO);
     let mut served = 0;
     while served < count {
         match events.recv_timeout(Duration::from_millis(1)) {
@@ -100,7 +109,12 @@ fn agents(url: &str, first: usize, count: usize, ms: usize, bytes: usize) -> Res
             _ => {}
         }
         let now = zero.elapsed();
+        if now < next_look {
+            continue;
+        }
+        next_look = now + Duration::from_millis(1);
         let beats = now >= next_beat;
+        let mut states = Vec::new();
         for task in &mut tasks {
             let mut changed = beats;
             if task.start_at.is_some_and(|at| now >= at) && task.ends_at.is_none() {
@@ -118,9 +132,10 @@ fn agents(url: &str, first: usize, count: usize, ms: usize, bytes: usize) -> Res
                 changed = true;
             }
             if changed {
-                send_state(&client, task);
+                states.extend(state_of(task));
             }
         }
+        let _ = client.publish_all(None, states.into_iter());
         if beats {
             let beats = tasks.iter().map(|task| task.beat);
             next_beat = now + beats.max().unwrap_or_default().max(BEAT);
@@ -129,15 +144,15 @@ fn agents(url: &str, first: usize, count: usize, ms: usize, bytes: usize) -> Res
     Ok(())
 }
 
-fn send_state(client: &Client, task: &Task) {
-    if let Some((session, inbox)) = &task.session {
-        let state = FromAgent::State {
-            agent: task.name.clone(),
-            session: session.clone(),
-            state: task.state.clone(),
-        };
-        let _ = client.publish(inbox, None, &write(VERSION, &state, b""));
-    }
+/// The message about where a task is, with its subject.
+fn state_of(task: &Task) -> Option<(String, Vec<u8>)> {
+    let (session, inbox) = task.session.as_ref()?;
+    let state = FromAgent::State {
+        agent: task.name.clone(),
+        session: session.clone(),
+        state: task.state.clone(),
+    };
+    Some((inbox.clone(), write(VERSION, &state, b"")))
 }
 
 /// Whether the controller released the task.
@@ -180,7 +195,7 @@ fn take(
                 task.session = Some((order.session, order.inbox));
                 task.beat = Duration::from_millis(order.beat_ms);
                 task.state = AgentState::Ready;
-                send_state(client, task);
+                let _ = client.publish_all(None, state_of(task).into_iter());
             }
         }
         ToAgent::Start { at_ns, .. } => {
@@ -202,8 +217,26 @@ fn take(
     false
 }
 
-/// Runs a job on all agents; prints times in milliseconds, its CPU time and its largest memory.
-fn controller(url: &str, count: usize) -> Result<(), String> {
+/// A run of all agents.
+#[derive(Debug)]
+pub struct Measured {
+    /// All are found after this time.
+    pub found: Duration,
+    /// All are ready, and their clocks are known.
+    pub ready: Duration,
+    /// From the end of the last load to the last recording.
+    pub collected: Duration,
+    /// How many hosts have no recording, and why the first of them has none.
+    pub failed: Option<(usize, String)>,
+    /// The largest error of a start, nanoseconds.
+    pub bound_ns: u64,
+}
+
+/// Runs a job on all agents.
+///
+/// # Errors
+/// When an agent is missing, or the run does not begin.
+pub fn measure(url: &str, count: usize) -> Result<Measured, String> {
     let text = |error: fathom_hosts::HostsError| error.to_string();
     let server = Server::parse(url)?;
     let controller = Controller::connect(server, "scale", VERSION).map_err(text)?;
@@ -226,16 +259,38 @@ fn controller(url: &str, count: usize) -> Result<(), String> {
         let found = phases.iter().find(|(phase, _)| *phase == wanted);
         found.map_or(Duration::ZERO, |(_, at)| *at)
     };
-    let failed = results.iter().filter(|host| host.document.is_err()).count();
-    let bound = results.iter().map(|host| host.late_bound_ns).max();
+    let mut failed = results
+        .iter()
+        .filter_map(|host| Some((&host.name, host.document.as_ref().err()?)));
+    let first = failed.next().map(|(name, why)| format!("{name}: {why}"));
+    Ok(Measured {
+        found,
+        ready: at(ControllerPhase::Running),
+        collected: ended.saturating_sub(at(ControllerPhase::Collecting)),
+        failed: first.map(|first| (1 + failed.count(), first)),
+        bound_ns: results
+            .iter()
+            .map(|host| host.late_bound_ns)
+            .max()
+            .unwrap_or(0),
+    })
+}
+
+/// Prints the times of a run in milliseconds, the CPU time of this process and its largest memory.
+fn controller(url: &str, count: usize) -> Result<(), String> {
+    let measured = measure(url, count)?;
     let (cpu, memory) = own_use();
     let ms = |time: Duration| time.as_millis();
+    let failed = measured.failed.map_or(0, |(hosts, first)| {
+        eprintln!("scale: {first}");
+        hosts
+    });
     println!(
         "{count} found {} ready {} collected {} failed {failed} clock_bound_us {} cpu_ms {cpu} memory_mib {memory}",
-        ms(found),
-        ms(at(ControllerPhase::Running)),
-        ms(ended.saturating_sub(at(ControllerPhase::Collecting))),
-        bound.unwrap_or(0) / 1000,
+        ms(measured.found),
+        ms(measured.ready),
+        ms(measured.collected),
+        measured.bound_ns / 1000,
     );
     Ok(())
 }

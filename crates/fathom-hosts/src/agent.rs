@@ -17,6 +17,8 @@ use crate::sign::{PublicKey, hex, random};
 
 /// How long a recording is kept for a controller that does not fetch it.
 const KEPT: Duration = Duration::from_secs(10);
+/// The largest recording that is kept after that, until the next one, for `fathom resume`.
+const LARGEST_KEPT: usize = 256 << 20;
 /// A wait that is slept to its instant: longer than the time between two questions of the load.
 const SHORT: Duration = Duration::from_millis(30);
 /// How often a waiting thread looks whether it is still needed.
@@ -104,6 +106,8 @@ struct Shared {
 struct Inner {
     nonce: String,
     session: Option<Session>,
+    /// The last run whose controller did not fetch its recording.
+    kept: Option<Session>,
     waiting_job: Option<Job>,
     closing: bool,
     messages: Vec<String>,
@@ -148,6 +152,11 @@ impl Session {
         let is_done = matches!(self.state, AgentState::Done { .. });
         let keep = if is_done { KEPT } else { LEASE };
         ended.elapsed() > keep && self.heard.elapsed() > LEASE
+    }
+
+    /// Whether its recording may still be asked for.
+    fn is_worth_keeping(&self) -> bool {
+        (1..=LARGEST_KEPT).contains(&self.document.len())
     }
 }
 
@@ -402,7 +411,10 @@ fn serve(shared: &Shared, client: &Client, events: &Receiver<Event>) {
             return;
         }
         if inner.session.as_ref().is_some_and(Session::is_over) {
-            inner.session = None;
+            let over = inner.session.take();
+            if let Some(over) = over.filter(Session::is_worth_keeping) {
+                inner.kept = Some(over);
+            }
             shared.changed.notify_all();
         }
         if Instant::now() >= next_beat {
@@ -475,6 +487,15 @@ fn take(shared: &Shared, client: &Client, message: &Message) {
                 message.reply.as_deref(),
             );
         }
+        ToAgent::TakeOver(signed) => {
+            take_over(
+                shared,
+                &mut inner,
+                client,
+                &signed,
+                message.reply.as_deref(),
+            );
+        }
         ToAgent::Start { session, at_ns } => {
             if let Some(own) = inner.session.as_mut().filter(|own| own.id == session) {
                 own.heard = Instant::now();
@@ -537,6 +558,76 @@ fn take(shared: &Shared, client: &Client, message: &Message) {
     }
 }
 
+/// A field of an order, for the answer: it is not trusted.
+fn claimed(signed: &Signed, field: &str) -> String {
+    let order: serde_json::Value = serde_json::from_str(&signed.order).unwrap_or_default();
+    order[field].as_str().unwrap_or_default().to_owned()
+}
+
+fn refuse(setup: &AgentSetup, client: &Client, reply: Option<&str>, session: &str, reason: String) {
+    let message = FromAgent::State {
+        agent: setup.name.clone(),
+        session: session.to_owned(),
+        state: AgentState::Failed {
+            reason,
+            refused: true,
+        },
+    };
+    if let Some(reply) = reply {
+        let _ = client.publish(reply, None, &write(&setup.version, &message, b""));
+    }
+}
+
+/// Another controller takes over the present run, or the last one: its lease begins again if it has not ended.
+fn take_over(
+    shared: &Shared,
+    inner: &mut Inner,
+    client: &Client,
+    signed: &Signed,
+    reply: Option<&str>,
+) {
+    let setup = &shared.setup;
+    let (id, inbox) = (claimed(signed, "session"), claimed(signed, "inbox"));
+    let refuse = |reason: String| refuse(setup, client, reply, &id, reason);
+    if let Some(own) = &inner.session {
+        if own.id != id {
+            return refuse(format!("busy with the run of {}", own.controller));
+        }
+        if own.inbox == inbox {
+            // The claim was sent twice.
+            return send_state(setup, client, own);
+        }
+    }
+    let claim = match signed.open_claim(&setup.keys, &setup.name, &inner.nonce) {
+        Ok(claim) => claim,
+        Err(reason) => {
+            inner.messages.push(format!("refused a resume: {reason}"));
+            shared.changed.notify_all();
+            return refuse(reason);
+        }
+    };
+    match random::<16>() {
+        Ok(bytes) => inner.nonce = hex(&bytes),
+        Err(reason) => return refuse(reason),
+    }
+    if inner.session.is_none() {
+        inner.session = inner.kept.take_if(|kept| kept.id == claim.session);
+    }
+    let Some(own) = &mut inner.session else {
+        return refuse(
+            "it has no recording of this run: it was not started here, or the agent was started again since, or has kept a later one".to_owned(),
+        );
+    };
+    if own.ended.is_none() {
+        own.stopped = own.stop_reason();
+    }
+    own.controller = claim.controller;
+    own.inbox = claim.inbox;
+    own.heard = Instant::now();
+    send_state(setup, client, own);
+    shared.changed.notify_all();
+}
+
 /// Takes an order, or answers why not.
 fn prepare(
     shared: &Shared,
@@ -546,25 +637,10 @@ fn prepare(
     reply: Option<&str>,
 ) {
     let setup = &shared.setup;
-    let refuse = |session: &str, reason: String| {
-        let state = AgentState::Failed {
-            reason,
-            refused: true,
-        };
-        let message = FromAgent::State {
-            agent: setup.name.clone(),
-            session: session.to_owned(),
-            state,
-        };
-        if let Some(reply) = reply {
-            let _ = client.publish(reply, None, &write(&setup.version, &message, b""));
-        }
-    };
-    // Only for the answer: it is not trusted.
-    let claimed: serde_json::Value = serde_json::from_str(&signed.order).unwrap_or_default();
-    let claimed = claimed["session"].as_str().unwrap_or_default();
+    let refuse = |session: &str, reason: String| refuse(setup, client, reply, session, reason);
+    let claimed = &claimed(signed, "session");
     if let Some(own) = &inner.session {
-        if own.id != claimed {
+        if own.id != *claimed {
             refuse(claimed, format!("busy with the run of {}", own.controller));
         }
         return;

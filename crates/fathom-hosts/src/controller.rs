@@ -10,8 +10,8 @@ use crate::HostsError;
 use crate::clock::{ClockSample, Offset, now_ns, wall_ns};
 use crate::nats::{Client, Event, Message, Server};
 use crate::protocol::{
-    ALL, AgentState, BEAT, FromAgent, Job, LARGEST_JOURNAL, LARGEST_RECORDING, Order, QUIET,
-    ReadError, SILENCE, Signed, ToAgent, beat_of, other_protocol, read, subject, write,
+    ALL, AgentState, BEAT, Claim, FromAgent, Job, LARGEST_JOURNAL, LARGEST_RECORDING, Order, PIECE,
+    QUIET, ReadError, SILENCE, Signed, ToAgent, beat_of, other_protocol, read, subject, write,
 };
 use crate::select::Selection;
 use crate::sign::{SigningKey, hex, random};
@@ -46,6 +46,8 @@ const PHASE_IN: Duration = Duration::from_millis(60);
 const LONGEST_LEAD: Duration = Duration::from_secs(5);
 /// Orders that are sent at once: each is answered with a state.
 const ORDERS_AT_ONCE: usize = 256;
+/// Bytes of recordings that are on their way at once: a NATS server closes a connection with 64 MiB of messages that wait for it.
+const BYTES_AT_ONCE: u64 = 16 << 20;
 /// A piece or an order that was not answered is sent again after this time.
 const PIECE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often the loop looks at the time.
@@ -124,6 +126,25 @@ struct Worker {
 }
 
 impl Worker {
+    fn new(name: String, order: Vec<u8>) -> Worker {
+        Worker {
+            name,
+            order,
+            state: AgentState::Preparing,
+            heard: Instant::now(),
+            has_order: false,
+            ordered: None,
+            lost: None,
+            before: Vec::new(),
+            after: Vec::new(),
+            start_at: 0,
+            document: Vec::new(),
+            requested: None,
+            received: 0,
+            journal: BTreeMap::new(),
+        }
+    }
+
     /// Whether everything that it can give is there.
     fn is_collected(&self) -> bool {
         self.lost.is_some()
@@ -132,6 +153,29 @@ impl Worker {
                 AgentState::Failed { .. } => true,
                 _ => false,
             }
+    }
+
+    /// Whether a piece of its recording can be asked for.
+    fn has_more(&self) -> bool {
+        !self.is_collected() && matches!(self.state, AgentState::Done { .. })
+    }
+
+    /// Whether the next piece is on its way.
+    fn waits(&self) -> bool {
+        self.has_more()
+            && self
+                .requested
+                .is_some_and(|(piece, at)| piece == self.received && at.elapsed() < PIECE_TIMEOUT)
+    }
+
+    /// The size of the next piece.
+    fn next_bytes(&self) -> u64 {
+        match self.state {
+            AgentState::Done { bytes, .. } => bytes
+                .saturating_sub(self.document.len() as u64)
+                .min(PIECE as u64),
+            _ => 0,
+        }
     }
 
     fn has_ended(&self) -> bool {
@@ -149,10 +193,40 @@ impl Controller {
     /// # Errors
     /// When the server cannot be used.
     pub fn connect(server: Server, name: &str, version: &str) -> Result<Controller, HostsError> {
+        let session = hex(&random::<8>().map_err(HostsError::Agent)?);
+        Controller::of(server, name, version, session, "")
+    }
+
+    /// As [`Controller::connect`], for a run whose controller was killed.
+    ///
+    /// # Errors
+    /// When the server cannot be used.
+    pub fn resume(
+        server: Server,
+        name: &str,
+        version: &str,
+        session: &str,
+    ) -> Result<Controller, HostsError> {
+        let own = hex(&random::<8>().map_err(HostsError::Agent)?);
+        Controller::of(
+            server,
+            name,
+            version,
+            session.to_owned(),
+            &format!(".{own}"),
+        )
+    }
+
+    fn of(
+        server: Server,
+        name: &str,
+        version: &str,
+        session: String,
+        own: &str,
+    ) -> Result<Controller, HostsError> {
         let (sender, events) = channel();
         let client = Client::connect(server, &format!("fathom run {name}"), sender)?;
-        let session = hex(&random::<8>().map_err(HostsError::Agent)?);
-        let inbox = format!("_INBOX.fathom.{session}");
+        let inbox = format!("_INBOX.fathom.{session}{own}");
         client
             .subscribe(&inbox)
             .map_err(|error| HostsError::Server(error.to_string()))?;
@@ -164,6 +238,130 @@ impl Controller {
             name: name.to_owned(),
             version: version.to_owned(),
         })
+    }
+
+    /// The name of the run for [`Controller::resume`].
+    #[must_use]
+    pub fn session(&self) -> &str {
+        &self.session
+    }
+
+    /// Takes over the run: agents whose load still runs go on, the others give what they recorded. Times are from the start of
+    /// the first host. Agents that do not answer are lost.
+    ///
+    /// # Errors
+    /// When no agent answers, or one takes only signed jobs and there is no key.
+    pub fn take_over(
+        &self,
+        names: &[String],
+        key: Option<&SigningKey>,
+        interrupts: &dyn Fn() -> u32,
+        on_phase: &mut dyn FnMut(ControllerPhase),
+    ) -> Result<Vec<HostResult>, HostsError> {
+        let found = self.find_again(names, interrupts)?;
+        let worker = |name: &String| {
+            let Some(agent) = found.get(name) else {
+                let mut worker = Worker::new(name.clone(), Vec::new());
+                worker.lost = Some("the agent does not answer".to_owned());
+                return Ok(worker);
+            };
+            let claim = Claim {
+                session: self.session.clone(),
+                controller: self.name.clone(),
+                inbox: self.inbox.clone(),
+                agent: name.clone(),
+                nonce: agent.nonce.clone(),
+            };
+            let signed = self.signed(agent, &claim, key)?;
+            let order = write(&self.version, &ToAgent::TakeOver(signed), b"");
+            Ok(Worker::new(name.clone(), order))
+        };
+        let workers = names
+            .iter()
+            .map(worker)
+            .collect::<Result<_, HostsError>>()?;
+        let mut run = Run::new(self, workers);
+        // Orders first: the lease of an agent ends soon.
+        run.turn();
+        run.measure_clocks(|worker| &mut worker.before);
+        on_phase(ControllerPhase::Running);
+        run.wait(interrupts);
+        on_phase(ControllerPhase::Collecting);
+        run.collect(interrupts);
+        run.measure_clocks(|worker| &mut worker.after);
+        run.release();
+        Ok(run.results())
+    }
+
+    /// Those of the agents that answer, busy or not. They hear that there is a controller again.
+    fn find_again(
+        &self,
+        names: &[String],
+        interrupts: &dyn Fn() -> u32,
+    ) -> Result<BTreeMap<String, FoundAgent>, HostsError> {
+        let wanted: BTreeSet<&String> = names.iter().collect();
+        let (begun, mut next_ask) = (Instant::now(), Instant::now());
+        let mut found = BTreeMap::new();
+        while begun.elapsed() < NAMED_PATIENCE && found.len() < wanted.len() {
+            if interrupts() > 0 {
+                return Err(HostsError::Interrupted);
+            }
+            if Instant::now() >= next_ask {
+                next_ask = Instant::now() + ASK_INTERVAL;
+                let session = self.session.clone();
+                self.send(ALL, &ToAgent::Beat { session });
+                let controller = self.name.clone();
+                self.send(ALL, &ToAgent::Who { controller });
+            }
+            let Some(message) = self.next(LOOK)? else {
+                continue;
+            };
+            if let Ok((
+                FromAgent::Here {
+                    agent,
+                    instance,
+                    labels,
+                    nonce,
+                    wants_signature,
+                    ..
+                },
+                _,
+            )) = read::<FromAgent>(&message.payload)
+                && wanted.contains(&agent)
+            {
+                let one = FoundAgent {
+                    name: agent.clone(),
+                    labels,
+                    wants_signature,
+                    nonce,
+                    instance,
+                };
+                found.insert(agent, one);
+            }
+        }
+        if found.is_empty() {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            return Err(HostsError::Agent(format!(
+                "no answer from {}; what they recorded is in their `fathom agent`, while it runs",
+                first_names(&names)
+            )));
+        }
+        Ok(found)
+    }
+
+    fn signed<T: Serialize>(
+        &self,
+        agent: &FoundAgent,
+        order: &T,
+        key: Option<&SigningKey>,
+    ) -> Result<Signed, HostsError> {
+        if agent.wants_signature && key.is_none() {
+            return Err(HostsError::Agent(format!(
+                "{} takes only signed jobs; give --key=FILE, whose public key it has from `fathom agent --trust`",
+                agent.name
+            )));
+        }
+        Signed::new(order, key).map_err(HostsError::Agent)
     }
 
     /// The selected agents, in the order of their names, or as they were named.
@@ -347,22 +545,7 @@ impl Controller {
         on_phase: &mut dyn FnMut(ControllerPhase),
     ) -> Result<Vec<HostResult>, HostsError> {
         let workers = self.orders(agents, job_of, key)?;
-        let places = workers
-            .iter()
-            .enumerate()
-            .map(|(place, worker)| (worker.name.clone(), place))
-            .collect();
-        let mut run = Run {
-            controller: self,
-            workers,
-            places,
-            next_beat: Instant::now(),
-            origin: 0,
-            phase: 0,
-            phase_at: 0,
-            journal_bytes: 0,
-            stopped: None,
-        };
+        let mut run = Run::new(self, workers);
         on_phase(ControllerPhase::Preparing);
         let prepared = run.prepare(interrupts);
         if let Err(error) = prepared {
@@ -396,13 +579,7 @@ impl Controller {
                 beat_ms: beat_of(agents.len()).as_millis() as u64,
                 job: job_of(place),
             };
-            if agent.wants_signature && key.is_none() {
-                return Err(HostsError::Agent(format!(
-                    "{} takes only signed jobs; give --key=FILE, whose public key it has from `fathom agent --trust`",
-                    agent.name
-                )));
-            }
-            let signed = Signed::new(&order, key).map_err(HostsError::Agent)?;
+            let signed = self.signed(agent, &order, key)?;
             let order = write(&self.version, &ToAgent::Prepare(signed), b"");
             if order.len() > self.client.max_payload() {
                 return Err(HostsError::Agent(format!(
@@ -411,22 +588,7 @@ impl Controller {
                     self.client.max_payload()
                 )));
             }
-            Ok(Worker {
-                name: agent.name.clone(),
-                order,
-                state: AgentState::Preparing,
-                heard: Instant::now(),
-                has_order: false,
-                ordered: None,
-                lost: None,
-                before: Vec::new(),
-                after: Vec::new(),
-                start_at: 0,
-                document: Vec::new(),
-                requested: None,
-                received: 0,
-                journal: BTreeMap::new(),
-            })
+            Ok(Worker::new(agent.name.clone(), order))
         };
         agents.iter().enumerate().map(order).collect()
     }
@@ -435,6 +597,13 @@ impl Controller {
     fn send<T: Serialize>(&self, subject: &str, message: &T) {
         let bytes = write(&self.version, message, b"");
         let _ = self.client.publish(subject, Some(&self.inbox), &bytes);
+    }
+
+    /// As [`Controller::send`], to several agents at once.
+    fn send_each<'a>(&self, messages: impl Iterator<Item = (&'a Worker, ToAgent)>) {
+        let messages = messages
+            .map(|(worker, message)| (subject(&worker.name), write(&self.version, &message, b"")));
+        let _ = self.client.publish_all(Some(&self.inbox), messages);
     }
 
     /// The next message, if one comes within `patience`.
@@ -477,7 +646,11 @@ struct Run<'a> {
     /// The place of each host by its name.
     places: HashMap<String, usize>,
     next_beat: Instant,
-    /// The planned instant by the controller's clock.
+    last_beat: Instant,
+    next_starts: Instant,
+    /// When this controller last listened.
+    listened: Instant,
+    /// The planned instant by the controller's clock; 0 in a run that was taken over, whose controller took it along.
     origin: u64,
     /// The phase that runs, and its planned instant by the controller's clock.
     phase: u32,
@@ -489,6 +662,28 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    fn new(controller: &Controller, workers: Vec<Worker>) -> Run<'_> {
+        let places = workers
+            .iter()
+            .enumerate()
+            .map(|(place, worker)| (worker.name.clone(), place))
+            .collect();
+        Run {
+            controller,
+            workers,
+            places,
+            next_beat: Instant::now(),
+            last_beat: Instant::now(),
+            next_starts: Instant::now(),
+            listened: Instant::now(),
+            origin: 0,
+            phase: 0,
+            phase_at: 0,
+            journal_bytes: 0,
+            stopped: None,
+        }
+    }
+
     /// Sends the orders and waits until every agent is ready.
     fn prepare(&mut self, interrupts: &dyn Fn() -> u32) -> Result<(), HostsError> {
         for worker in &mut self.workers {
@@ -574,27 +769,33 @@ impl Run<'_> {
         if self.phase == 0 {
             return;
         }
-        for worker in self.workers.iter().filter(|worker| !worker.has_ended()) {
+        let phases = self.workers.iter().filter(|worker| !worker.has_ended());
+        self.controller.send_each(phases.map(|worker| {
             let offset = Offset::of(&worker.before).unwrap_or_default();
             let phase = ToAgent::Phase {
                 session: self.controller.session.clone(),
                 phase: self.phase,
                 at_ns: offset.to_agent(self.phase_at),
             };
-            self.controller.send(&subject(&worker.name), &phase);
-        }
+            (worker, phase)
+        }));
     }
 
-    fn send_starts(&self) {
-        for worker in &self.workers {
-            if worker.state == AgentState::Ready && worker.lost.is_none() {
-                let start = ToAgent::Start {
-                    session: self.controller.session.clone(),
-                    at_ns: worker.start_at,
-                };
-                self.controller.send(&subject(&worker.name), &start);
-            }
+    /// Agents that have not heard it yet hear it again at a later beat.
+    fn send_starts(&mut self) {
+        if Instant::now() < self.next_starts {
+            return;
         }
+        self.next_starts = Instant::now() + beat_of(self.workers.len());
+        let waiting = |worker: &&Worker| worker.state == AgentState::Ready && worker.lost.is_none();
+        let starts = self.workers.iter().filter(waiting).map(|worker| {
+            let start = ToAgent::Start {
+                session: self.controller.session.clone(),
+                at_ns: worker.start_at,
+            };
+            (worker, start)
+        });
+        self.controller.send_each(starts);
     }
 
     /// Waits for the end of the load on every host.
@@ -613,8 +814,12 @@ impl Run<'_> {
     /// Fetches every recording, one piece of each host at a time.
     fn collect(&mut self, interrupts: &dyn Fn() -> u32) {
         while !self.workers.iter().all(Worker::is_collected) && interrupts() < 2 {
+            let mut open = self.open_bytes();
             for place in 0..self.workers.len() {
-                self.request(place);
+                if open >= BYTES_AT_ONCE {
+                    break;
+                }
+                open += self.request(place);
             }
             self.turn();
         }
@@ -625,16 +830,20 @@ impl Run<'_> {
         }
     }
 
-    fn request(&mut self, place: usize) {
+    /// Bytes that are asked for and have not arrived.
+    fn open_bytes(&self) -> u64 {
+        self.workers
+            .iter()
+            .filter(|worker| worker.waits())
+            .map(Worker::next_bytes)
+            .sum()
+    }
+
+    /// Asks for the next piece of a host that is not on its way. Returns its bytes.
+    fn request(&mut self, place: usize) -> u64 {
         let worker = &mut self.workers[place];
-        if worker.is_collected() || !matches!(worker.state, AgentState::Done { .. }) {
-            return;
-        }
-        let waits = worker
-            .requested
-            .is_some_and(|(piece, at)| piece == worker.received && at.elapsed() < PIECE_TIMEOUT);
-        if waits {
-            return;
+        if !worker.has_more() || worker.waits() {
+            return 0;
         }
         worker.requested = Some((worker.received, Instant::now()));
         let fetch = ToAgent::Fetch {
@@ -642,14 +851,13 @@ impl Run<'_> {
             piece: worker.received,
         };
         self.controller.send(&subject(&worker.name), &fetch);
+        self.workers[place].next_bytes()
     }
 
     /// One round of the loop: beat, one batch of messages, and who is silent.
     fn turn(&mut self) {
         if Instant::now() >= self.next_beat {
-            self.next_beat = Instant::now() + BEAT;
-            let session = self.controller.session.clone();
-            self.controller.send(ALL, &ToAgent::Beat { session });
+            self.send_beat();
             if self.origin > 0 {
                 self.send_starts();
             }
@@ -658,13 +866,26 @@ impl Run<'_> {
         }
         self.send_orders();
         let mut patience = LOOK;
+        // Silence while this controller did not listen is its own.
+        let away = self.listened.elapsed();
+        if away > QUIET {
+            for worker in &mut self.workers {
+                worker.heard += away;
+            }
+        }
         // An error of the server shows as silence of the agents. Agents must hear the next beat, however many messages wait.
+        let mut is_behind = false;
         while let Ok(Some(message)) = self.controller.next(patience) {
             self.take(&message);
             patience = Duration::ZERO;
             if Instant::now() >= self.next_beat {
+                is_behind = true;
                 break;
             }
+        }
+        self.listened = Instant::now();
+        if is_behind {
+            return;
         }
         for worker in &mut self.workers {
             let has_begun = worker.ordered.is_some();
@@ -681,6 +902,13 @@ impl Run<'_> {
         }
     }
 
+    fn send_beat(&mut self) {
+        self.last_beat = Instant::now();
+        self.next_beat = self.last_beat + BEAT;
+        let session = self.controller.session.clone();
+        self.controller.send(ALL, &ToAgent::Beat { session });
+    }
+
     /// Sends orders to those that have none, some at a time: with all of many, the answers would wait for each other.
     fn send_orders(&mut self) {
         let waits = |worker: &Worker| {
@@ -692,7 +920,7 @@ impl Run<'_> {
             if open >= ORDERS_AT_ONCE {
                 break;
             }
-            if worker.has_order || waits(worker) {
+            if worker.has_order || worker.lost.is_some() || waits(worker) {
                 continue;
             }
             open += 1;
@@ -719,12 +947,15 @@ impl Run<'_> {
                 session: of,
                 state,
             } if of == *session => {
-                // An agent that comes back waits for a sign of this controller.
+                // An agent that comes back waits for a sign of this controller. One that says where it is less often than that was
+                // not away.
+                let away = QUIET.max(beat_of(self.workers.len()) * 2);
                 let is_back = self
                     .worker(&agent)
-                    .is_some_and(|worker| worker.heard.elapsed() >= QUIET);
+                    .is_some_and(|worker| worker.heard.elapsed() >= away);
                 if is_back {
-                    self.next_beat = Instant::now();
+                    // All of many may come back at once; each of them hears every beat.
+                    self.next_beat = self.next_beat.min(self.last_beat + LOOK);
                 }
                 if let Some(worker) = self.worker(&agent) {
                     worker.heard = Instant::now();
@@ -827,9 +1058,7 @@ impl Run<'_> {
         let begun = Instant::now();
         while !sent.is_empty() && begun.elapsed() < ROUND_TIMEOUT {
             if Instant::now() >= self.next_beat {
-                self.next_beat = Instant::now() + BEAT;
-                let session = self.controller.session.clone();
-                self.controller.send(ALL, &ToAgent::Beat { session });
+                self.send_beat();
             }
             let Ok(Some(message)) = self.controller.next(Duration::from_millis(5)) else {
                 continue;
@@ -861,6 +1090,7 @@ impl Run<'_> {
             };
             samples(&mut self.workers[place]).push(sample);
         }
+        self.listened = Instant::now();
         sent.into_values().map(|(place, _, _)| place).collect()
     }
 
@@ -886,17 +1116,40 @@ impl Run<'_> {
         self.controller.send(ALL, &ToAgent::Release { session });
     }
 
+    /// When the load of a host began, after the planned instant; `None` without a result.
+    fn late(&self, worker: &Worker) -> Option<i64> {
+        let offset = Offset::of(&worker.before).or_else(|| Offset::of(&worker.after))?;
+        match worker.state {
+            AgentState::Done { epoch_ns, .. } if worker.lost.is_none() => {
+                Some(offset.since(self.origin, epoch_ns))
+            }
+            _ => None,
+        }
+    }
+
     fn results(self) -> Vec<HostResult> {
         let origin = self.origin;
+        let lates: Vec<Option<i64>> = self
+            .workers
+            .iter()
+            .map(|worker| self.late(worker))
+            .collect();
+        // Without a planned instant: after the first host.
+        let first = match origin {
+            0 => lates.iter().flatten().copied().min().unwrap_or(0),
+            _ => 0,
+        };
         self.workers
             .into_iter()
-            .map(|mut worker| {
+            .zip(lates)
+            .map(|(mut worker, late)| {
                 let offset = Offset::of(&worker.before).unwrap_or_default();
                 let after = Offset::of(&worker.after);
                 let (document, epoch_late_ns) = match (worker.lost, worker.state) {
                     (Some(why), _) => (Err(why), 0),
-                    (None, AgentState::Done { epoch_ns, .. }) => {
-                        (Ok(worker.document), offset.since(origin, epoch_ns))
+                    (None, AgentState::Done { .. }) => {
+                        let late = late.map_or(0, |late| late.saturating_sub(first));
+                        (Ok(worker.document), late)
                     }
                     (None, AgentState::Failed { reason, .. }) => (Err(reason), 0),
                     (None, _) => (Err("it did not finish".to_owned()), 0),

@@ -3,7 +3,7 @@
 //! | subject | from, to | message |
 //! | --- | --- | --- |
 //! | `fathom.all` | controller, every agent | [`ToAgent::Who`], [`ToAgent::Beat`], [`ToAgent::Stop`], [`ToAgent::Release`] |
-//! | `fathom.agent.NAME` | controller, one agent | [`ToAgent::Prepare`], [`ToAgent::Ping`], [`ToAgent::Start`], [`ToAgent::Phase`], [`ToAgent::Fetch`] |
+//! | `fathom.agent.NAME` | controller, one agent | [`ToAgent::Prepare`], [`ToAgent::TakeOver`], [`ToAgent::Ping`], [`ToAgent::Start`], [`ToAgent::Phase`], [`ToAgent::Fetch`] |
 //! | an inbox of the controller | agents, controller | [`FromAgent`] |
 //!
 //! Agents repeat their state until the controller has what it needs, and the controller repeats its questions: a lost or
@@ -81,6 +81,8 @@ pub enum ToAgent {
     },
     /// Plan this job, judge and lay out its targets, and wait for the start.
     Prepare(Signed),
+    /// Another process controls this run from now on: a signed [`Claim`]. Answered by [`FromAgent::State`].
+    TakeOver(Signed),
     /// What is your clock? Answered by [`FromAgent::Pong`].
     Ping {
         /// Comes back.
@@ -147,6 +149,23 @@ pub struct Order {
     pub job: Job,
 }
 
+/// What a controller signs that takes over a run whose controller was killed. It cannot be read as an [`Order`], nor the other
+/// way round.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// The run.
+    pub session: String,
+    /// Host and process of the new controller, for people.
+    pub controller: String,
+    /// Inbox of the new controller.
+    pub inbox: String,
+    /// The agent that it is for.
+    pub agent: String,
+    /// As in [`Order`].
+    pub nonce: String,
+}
+
 /// How often each of `agents` agents says where it is: so that a controller never gets more than 10,000 of these messages a
 /// second, up to 10,000 agents; from there on four times before it would count as lost.
 #[must_use]
@@ -156,10 +175,10 @@ pub fn beat_of(agents: usize) -> Duration {
     share.clamp(BEAT, SILENCE / 4)
 }
 
-/// An order with its signature.
+/// An order or a claim with its signature.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signed {
-    /// An [`Order`] as JSON, exactly as it was signed.
+    /// An [`Order`] or a [`Claim`] as JSON, exactly as it was signed.
     pub order: String,
     /// Signature of it, hexadecimal; without one, only agents that were given no key accept it.
     pub signature: Option<String>,
@@ -170,7 +189,7 @@ impl Signed {
     ///
     /// # Errors
     /// When the job is too large.
-    pub fn new(order: &Order, key: Option<&SigningKey>) -> Result<Signed, String> {
+    pub fn new<T: Serialize>(order: &T, key: Option<&SigningKey>) -> Result<Signed, String> {
         let order = serde_json::to_string(order).map_err(|error| error.to_string())?;
         if order.len() > LARGEST_JOB {
             return Err("the job files are larger than 16 MiB together".to_owned());
@@ -186,6 +205,31 @@ impl Signed {
     /// # Errors
     /// Why it is refused.
     pub fn open(&self, keys: &[PublicKey], agent: &str, nonce: &str) -> Result<Order, String> {
+        let order: Order = self.verified(keys)?;
+        if order.agent != agent || order.nonce != nonce {
+            return Err(ANOTHER.to_owned());
+        }
+        Ok(order)
+    }
+
+    /// The claim, as [`Signed::open`].
+    ///
+    /// # Errors
+    /// Why it is refused.
+    pub fn open_claim(
+        &self,
+        keys: &[PublicKey],
+        agent: &str,
+        nonce: &str,
+    ) -> Result<Claim, String> {
+        let claim: Claim = self.verified(keys)?;
+        if claim.agent != agent || claim.nonce != nonce {
+            return Err(ANOTHER.to_owned());
+        }
+        Ok(claim)
+    }
+
+    fn verified<T: for<'de> Deserialize<'de>>(&self, keys: &[PublicKey]) -> Result<T, String> {
         let is_signed = |key: &PublicKey| {
             self.signature
                 .as_ref()
@@ -198,14 +242,12 @@ impl Signed {
             }
             .to_owned());
         }
-        let order: Order =
-            serde_json::from_str(&self.order).map_err(|error| format!("malformed job: {error}"))?;
-        if order.agent != agent || order.nonce != nonce {
-            return Err("the job is for another agent or another time".to_owned());
-        }
-        Ok(order)
+        serde_json::from_str(&self.order).map_err(|error| format!("malformed job: {error}"))
     }
 }
+
+/// Why an order is refused that was sent before, or to another agent.
+const ANOTHER: &str = "the job is for another agent or another time";
 
 /// Where an agent is with its job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

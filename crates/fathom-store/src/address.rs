@@ -2,6 +2,8 @@
 
 /// Schemes of addresses.
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
+/// Schemes of addresses of NATS servers.
+const LOGIN_SCHEMES: [&str; 2] = ["nats://", "tls://"];
 /// Parameters of an address that the driver knows; it would ignore others, and a misspelt `sslmode` would leave TLS unchecked.
 #[cfg(feature = "sqlite")]
 const PARAMETERS: [&str; 12] = [
@@ -30,9 +32,13 @@ pub(crate) fn is_address(text: &str) -> bool {
 /// ```
 /// let line = fathom_store::without_password("--store=postgres://ann:secret@db.example/results");
 /// assert_eq!(line, "--store=postgres://ann@db.example/results");
+/// assert_eq!(fathom_store::without_password("--nats=nats://token@10.0.0.1"), "--nats=nats://10.0.0.1");
 /// ```
 #[must_use]
 pub fn without_password(text: &str) -> String {
+    if let Some(without) = without_login(text) {
+        return without;
+    }
     let start = SCHEMES
         .iter()
         .filter_map(|scheme| text.find(scheme).map(|at| at + scheme.len()))
@@ -68,6 +74,17 @@ pub fn without_password(text: &str) -> String {
     format!("{before}{main}{mark}{}", kept.join("&"))
 }
 
+/// The same for the address of a message server, `None` without one: what is before its `@` may be a token, so nothing of it stays.
+fn without_login(text: &str) -> Option<String> {
+    let start = LOGIN_SCHEMES
+        .iter()
+        .filter_map(|scheme| text.find(scheme).map(|at| at + scheme.len()))
+        .min()?;
+    let (before, rest) = text.split_at(start);
+    let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+    Some(format!("{before}{host}"))
+}
+
 /// The address for the driver, with a name by which the server lists the connection.
 #[cfg(feature = "sqlite")]
 pub(crate) fn driver_address(address: &str) -> Result<String, String> {
@@ -97,9 +114,13 @@ pub(crate) fn driver_address(address: &str) -> Result<String, String> {
 mod tests {
     use super::*;
 
+    /// Regression 1442: the command line of a stored run over hosts contained the login of `--nats`.
     #[test]
     fn passwords_are_removed() {
         for (text, expected) in [
+            ("--nats=nats://me:secret@h:1", "--nats=nats://h:1"),
+            ("tls://token@[::1]", "tls://[::1]"),
+            ("nats://h", "nats://h"),
             ("postgres://a:b@h/d", "postgres://a@h/d"),
             ("postgres://a@h/d", "postgres://a@h/d"),
             ("postgres:///d", "postgres:///d"),

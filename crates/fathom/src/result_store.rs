@@ -64,6 +64,33 @@ impl RunWriter {
         writer
     }
 
+    /// Goes on with a stored run whose process was killed.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn resume(
+        program: &'static str,
+        mut store: Store,
+        run: RunId,
+    ) -> Result<RunWriter, StoreError> {
+        store.resume(run, &owner())?;
+        report_full_disk(&store, &format!("resume with `fathom resume {run}`"));
+        Ok(RunWriter {
+            program,
+            open: Some((store, run)),
+        })
+    }
+
+    /// Stores the plan of the only cell, with facts by which the run can go on elsewhere. They are replaced at its end.
+    pub fn start(&mut self, plan: &Plan, facts: Vec<(String, String)>) {
+        let (cell, content) = starting_cell(plan);
+        self.with(|store, run| {
+            store.save_cell(run, &cell, &content)?;
+            let known = store.run(&run.to_string())?.experiment.facts;
+            store.set_facts(run, known.into_iter().chain(facts).collect())
+        });
+    }
+
     fn report(&self, message: &str) {
         eprint_line!("{}: the result is not stored: {message}", self.program);
     }

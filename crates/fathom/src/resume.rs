@@ -1,4 +1,4 @@
-//! `fathom resume`: continues an experiment that was interrupted, killed or stopped.
+//! `fathom resume`: continues an experiment that was interrupted, killed or stopped, or takes over a run on several hosts.
 
 use fathom_cli::ResumeArgs;
 use fathom_model::{Run, RunState};
@@ -28,6 +28,10 @@ fn resume(args: &ResumeArgs) -> Result<Outcome, String> {
         return Err(why_not);
     }
     check_events(&args.observers, [])?;
+    if crate::hosts::is_of_hosts(&run) {
+        let ran = crate::hosts::resume(&run, store, args.observers.quiet)?;
+        return Ok(crate::run::of_hosts("fathom resume", ran));
+    }
     let stored = StoreWriter::resume(store, &run)?;
     match run.experiment.kind.as_str() {
         "sweep" => sweep::resume(&run, stored, args),
@@ -52,7 +56,7 @@ fn refusal(run: &Run) -> Option<String> {
             "{id} is finished; `fathom show {id}` shows its result"
         ));
     }
-    if !KINDS.contains(&kind) {
+    if !KINDS.contains(&kind) && !crate::hosts::is_of_hosts(run) {
         return Some(format!(
             "{id} is a single {kind} and cannot be continued: start it again"
         ));

@@ -229,20 +229,24 @@ fn run(program: &str, invocation: &Invocation, arguments: &[String]) -> Outcome 
 /// `--hosts`: agents run the jobs.
 fn on_hosts(program: &str, invocation: &Invocation, arguments: &[String]) -> Outcome {
     match crate::hosts::run(invocation, arguments) {
-        Ok((findings, met, written)) => {
-            if let Err(message) = written {
-                eprint_line!("{program}: {message}");
-                return result_lost(invocation.personality);
-            }
-            match verdict(program, &findings) {
-                Outcome::Good if !met => Outcome::Bad,
-                outcome => outcome,
-            }
-        }
+        Ok(ran) => of_hosts(program, ran),
         Err(message) => {
             eprint_line!("{program}: {message}");
             not_started(invocation.personality)
         }
+    }
+}
+
+/// The outcome of a run on several hosts: its findings, whether it meets the limits of `--slo`, and whether its result was written.
+pub fn of_hosts(program: &str, ran: (Findings, bool, Result<(), String>)) -> Outcome {
+    let (findings, met, written) = ran;
+    if let Err(message) = written {
+        eprint_line!("{program}: {message}");
+        return result_lost(findings.personality);
+    }
+    match verdict(program, &findings) {
+        Outcome::Good if !met => Outcome::Bad,
+        outcome => outcome,
     }
 }
 

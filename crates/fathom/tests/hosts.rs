@@ -10,6 +10,8 @@ mod experiments;
 mod faults;
 #[path = "hosts/namespaces.rs"]
 mod namespaces;
+#[path = "hosts/resume.rs"]
+mod resume;
 #[path = "hosts/ssh.rs"]
 mod ssh;
 

@@ -7,6 +7,7 @@ mod machine;
 mod permissions;
 mod run;
 mod ssh;
+mod taken_over;
 mod targets;
 
 use std::path::Path;
@@ -17,6 +18,7 @@ use crate::durable::read_small;
 
 pub use self::fleet::{Fleet, HostsRunner, plan_cell, stored_arguments};
 pub use self::run::run;
+pub use self::taken_over::{is_of_hosts, resume};
 pub use self::targets::{resolve_target_of, target_value};
 
 /// The environment variable with the address of the server.

@@ -20,7 +20,7 @@ use super::clients::{Clients, Line};
 use super::machine::Noting;
 use super::permissions::unsupported;
 use super::ssh::{Launched, SshOptions};
-use super::{host_name, server};
+use super::{host_name, server, taken_over};
 use crate::durable::{create_secret, read_small};
 use crate::measure::outputs_excluding_targets;
 use crate::output::Output;
@@ -102,7 +102,8 @@ pub fn run(
     if let Some(clients) = &clients {
         output.set_clients(clients.with_plans(plans))?;
     }
-    let run_writer = run_writer(invocation, &plan);
+    let mut run_writer = run_writer(invocation, &plan);
+    run_writer.start(&plan, taken_over::facts(&controller, &agents));
     let results = controller.run(
         &agents,
         // The files are the same for all but clients; otherwise only the variables differ.
@@ -161,7 +162,9 @@ fn ssh_options(options: &AgentOptions) -> Result<Option<SshOptions<'_>>, String>
 }
 
 /// A server that exists, and the key of `--key`.
-fn server_and_key(options: &AgentOptions) -> Result<(Server, Option<SigningKey>), String> {
+pub(super) fn server_and_key(
+    options: &AgentOptions,
+) -> Result<(Server, Option<SigningKey>), String> {
     let fingerprint = options
         .fingerprint
         .as_deref()
