@@ -19,7 +19,7 @@ const PAGE_PLOT: f32 = 580.0;
 /// Maximum number of bars that have value labels.
 const LABELLED: usize = 40;
 
-/// A symbol for each of the lines of a panel: the last two are a triangle on its tip and a cross.
+/// A symbol for each of the lines of a panel: the last three are a triangle on its tip, and two crosses.
 const SYMBOLS: [&str; 7] = [
     "circle",
     "rect",
@@ -27,7 +27,7 @@ const SYMBOLS: [&str; 7] = [
     "diamond",
     "path://M0,0L10,0L5,10Z",
     "path://M3,0L7,0L7,3L10,3L10,7L7,7L7,10L3,10L3,7L0,7L0,3L3,3Z",
-    "roundRect",
+    "path://M2,0L5,3L8,0L10,2L7,5L10,8L8,10L5,7L2,10L0,8L3,5L0,2Z",
 ];
 
 pub(super) fn draw(option: &mut Value, chart: &Chart, all: &[ChartSeries], layout: &Layout) {
