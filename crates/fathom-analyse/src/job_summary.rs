@@ -10,6 +10,8 @@ use fathom_model::{
 use crate::figures::{bytes, counted, rate};
 use crate::members::Member;
 
+/// The program of a job whose I/Os are transactions of an application.
+const APPLICATION: &str = "fathom app";
 /// Limit of listed descriptions if the members of an entry differ.
 const MAX_LISTED: usize = 3;
 
@@ -34,10 +36,29 @@ pub(crate) fn entry_summary(members: &[Member]) -> String {
 }
 
 fn describe_job(member: &Member) -> String {
+    if let Some(summary) = application(member.job) {
+        return summary;
+    }
     if member.is_observed() {
         return "observed block I/O".to_owned();
     }
     describe_plan(member.job, engine(member))
+}
+
+/// Describes an application among jobs, by the arguments of `fathom app`: `application redb, 4 clients`.
+fn application(job: &Job) -> Option<String> {
+    let program = job.engine.settings.program.as_ref()?;
+    if program.path != APPLICATION {
+        return None;
+    }
+    let mut words = program.arguments.iter();
+    let engine = words.clone().find(|word| !word.starts_with('-'));
+    let clients = words.find_map(|word| word.strip_prefix("--clients=")?.parse().ok());
+    let clients = clients.map_or(String::new(), |clients: u64| {
+        format!(", {}", counted(clients, "client"))
+    });
+    let engine = engine.map_or("sqlite", String::as_str);
+    Some(format!("application {engine}{clients}"))
 }
 
 /// Describes a job that uses `engine`.

@@ -9,15 +9,21 @@
 //! Devices and processes are read through [`Probe`], so that this crate knows no counters of the kernel but the states of tasks.
 
 mod activity;
+#[cfg(any(feature = "key-value", feature = "sqlite"))]
+mod balances;
+#[cfg(any(feature = "key-value", feature = "sqlite"))]
+mod clients;
 mod error;
 mod folder;
 mod limit;
 mod maria;
 mod measured;
 mod memory;
+mod options;
 mod postgres;
-#[cfg(any(test, feature = "sqlite"))]
+#[cfg(any(test, feature = "key-value", feature = "sqlite"))]
 mod random;
+mod redb;
 mod report;
 mod rocks;
 mod server;
@@ -25,6 +31,7 @@ mod settings;
 mod spec;
 mod sqlite;
 mod streams;
+mod unavailable;
 
 use std::path::Path;
 
@@ -39,6 +46,7 @@ pub use self::limit::{Limit, LimitKind};
 pub use self::maria::find_mariadb;
 pub use self::measured::{DiskUse, Measured, MeasuredInterval, OwnSummary};
 pub use self::memory::{MemoryReport, MemoryRow, drop_from_cache, size_of_folder};
+pub use self::options::check_setting;
 pub use self::postgres::{PgPrograms, find_postgres};
 pub use self::report::{AppReport, Circumstances};
 pub use self::rocks::find_rocksdb;
@@ -82,6 +90,7 @@ pub fn prepare(spec: &AppSpec, folder: &Path, probe: &dyn Probe) -> Result<(), A
         Engine::Postgres => postgres::prepare(spec, folder, probe),
         Engine::Mariadb => maria::prepare(spec, folder, probe),
         Engine::Rocksdb => rocks::prepare(spec, folder, probe),
+        Engine::Redb => redb::prepare(spec, folder, probe),
     }
 }
 
@@ -89,7 +98,7 @@ pub fn prepare(spec: &AppSpec, folder: &Path, probe: &dyn Probe) -> Result<(), A
 #[must_use]
 pub fn data_size(spec: &AppSpec, folder: &Path) -> u64 {
     match spec.engine {
-        Engine::Sqlite => size_of_folder(folder),
+        Engine::Sqlite | Engine::Redb => size_of_folder(folder),
         Engine::Postgres => size_of_folder(&postgres::data_folder(folder)),
         Engine::Mariadb => size_of_folder(&maria::data_folder(folder)),
         Engine::Rocksdb => size_of_folder(&rocks::data_folder(folder)),
@@ -110,5 +119,6 @@ pub fn run(spec: &AppSpec, folder: &Path, probe: &dyn Probe) -> Result<Measured,
         Engine::Postgres => postgres::run(spec, folder, probe),
         Engine::Mariadb => maria::run(spec, folder, probe),
         Engine::Rocksdb => rocks::run(spec, folder, probe),
+        Engine::Redb => redb::run(spec, folder, probe),
     }
 }

@@ -94,7 +94,13 @@ impl Limit {
             );
             return Limit::new(LimitKind::Cpu, sentence);
         }
-        let reason = if spec.clients > 1 {
+        let reason = if spec.engine.is_in_process() && spec.clients == 1 {
+            format!(
+                "{} itself waits: in {} of {all} it neither ran nor waited for the device, as when it holds back writes",
+                spec.engine.title(),
+                percent(waiting)
+            )
+        } else if spec.clients > 1 {
             format!(
                 "Locks limit it: in {} of {all} all {} clients waited for each other",
                 percent(waiting),

@@ -248,12 +248,25 @@ impl Measured {
             .then(|| 1.0 - (self.device_read_bytes as f64 / self.read_bytes as f64).min(1.0))
     }
 
+    /// The share of the requests to the cache of redb that it served; `None` for others, and without requests.
+    #[must_use]
+    pub(crate) fn own_cache_hits(&self) -> Option<f64> {
+        let counter = |name: &str| self.counters.get(name).copied();
+        let hits = counter("redb.cache_hits")?;
+        let all = hits + counter("redb.cache_misses")?;
+        (all > 0.0).then(|| hits / all)
+    }
+
     /// The share of what the engine read that memory served: of the requests to the buffer pool of MariaDB, which does not use the
     /// page cache, or of the bytes read from files.
     #[must_use]
     pub fn hit_share(&self) -> Option<f64> {
         let Some(requests) = self.counters.get("Innodb_buffer_pool_read_requests") else {
-            return self.page_cache_hits();
+            // What its own cache lacks, redb reads from files.
+            return match (self.own_cache_hits(), self.page_cache_hits()) {
+                (Some(own), files) => Some(own + (1.0 - own) * files.unwrap_or(0.0)),
+                (None, files) => files,
+            };
         };
         let reads = self.counters.get("Innodb_buffer_pool_reads");
         Some(1.0 - reads.unwrap_or(&0.0) / requests.max(1.0))

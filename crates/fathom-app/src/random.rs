@@ -1,6 +1,30 @@
 //! Random numbers of the transactions: splitmix64 (Steele, Lea and Flood, 2014), which is fast, seeded and good enough to choose
 //! rows.
 
+use crate::AppSpec;
+use crate::spec::{ACCOUNTS, TELLERS};
+
+/// The rows of a transaction of TPC-B, numbered from 1, and the amount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rows {
+    pub(crate) delta: i64,
+    pub(crate) account: i64,
+    pub(crate) teller: i64,
+    pub(crate) branch: i64,
+}
+
+impl Rows {
+    pub(crate) fn draw(spec: &AppSpec, random: &mut Random) -> Rows {
+        let scale = i64::from(spec.scale.max(1));
+        Rows {
+            delta: random.between(-5000, 5000),
+            account: random.between(1, scale * ACCOUNTS),
+            teller: random.between(1, scale * TELLERS),
+            branch: random.between(1, scale),
+        }
+    }
+}
+
 /// A generator.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);

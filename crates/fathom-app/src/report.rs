@@ -4,6 +4,7 @@ use fathom_model::Histogram;
 use fathom_model::format::{bandwidth, bytes, counted, duration, percent, rate};
 use serde_json::{Value, json};
 
+use crate::options::durability;
 use crate::{AppSpec, DiskUse, Engine, Limit, Measured, MemoryReport, Transaction};
 
 /// Percentiles of the result, with their names in JSON.
@@ -94,11 +95,7 @@ impl AppReport {
     /// Bytes written to the device for each byte of changed rows.
     #[must_use]
     pub fn write_amplification(&self) -> Option<f64> {
-        let changed = self
-            .spec
-            .transaction
-            .changed_bytes()
-            .filter(|one| *one > 0)?;
+        let changed = self.spec.changed_bytes().filter(|one| *one > 0)?;
         let all = changed
             .checked_mul(self.measured.transactions)
             .filter(|all| *all > 0)?;
@@ -122,6 +119,7 @@ impl AppReport {
             Engine::Sqlite => format!(", {}", spec.journal.name()),
             Engine::Postgres | Engine::Rocksdb => String::new(),
             Engine::Mariadb => format!(", rows {}", spec.distribution.name()),
+            Engine::Redb => durability(spec).map_or(String::new(), |text| format!(", {text}")),
         };
         let pace = spec.rate.map_or(String::new(), |wanted| {
             format!(" at {} per second", rate(wanted))
@@ -253,10 +251,9 @@ impl AppReport {
         if let Some(commits) = self.commits_per_flush() {
             parts.push(format!("{commits:.2} commits for each flush"));
         }
-        if let (Some(amplification), Some(changed)) = (
-            self.write_amplification(),
-            self.spec.transaction.changed_bytes(),
-        ) {
+        if let (Some(amplification), Some(changed)) =
+            (self.write_amplification(), self.spec.changed_bytes())
+        {
             parts.push(format!(
                 "write amplification {amplification:.1}: {} reach the device for {changed} bytes of changed rows",
                 bytes(self.per(self.measured.device_written_bytes()?)? as u64),
@@ -273,6 +270,9 @@ impl AppReport {
         }
         if self.spec.engine == Engine::Rocksdb {
             return self.rocksdb_sentence();
+        }
+        if let Some(share) = self.measured.own_cache_hits() {
+            return Some(self.own_cache_sentence(share));
         }
         let (hits, reads) = (
             counter("pg_stat_database.blks_hit")?,
@@ -304,6 +304,23 @@ impl AppReport {
             );
         }
         Some(text + ".")
+    }
+
+    /// What redb counted; `share` is that of its cache.
+    fn own_cache_sentence(&self, share: f64) -> String {
+        let mut text = format!(
+            "{} of the requests for pages were served by the cache of {}",
+            percent(100.0 * share),
+            self.spec.engine.title()
+        );
+        let evicted = self.measured.counters.get("redb.cache_evictions");
+        if let Some(evicted) = evicted.filter(|count| **count > 0.0) {
+            text += &format!(
+                "; {} were evicted from it",
+                counted(*evicted as u64, "page")
+            );
+        }
+        text + "."
     }
 
     /// `requests` are those for pages. `Innodb_buffer_pool_reads` are the ones that had to read.

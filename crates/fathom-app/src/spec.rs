@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::options::{RedbOptions, row_size};
 use serde::{Deserialize, Serialize};
 
 /// A database engine.
@@ -17,6 +18,8 @@ pub enum Engine {
     Mariadb,
     /// RocksDB's `db_bench`, from the packages of the distribution.
     Rocksdb,
+    /// redb, in this process.
+    Redb,
 }
 
 impl Engine {
@@ -28,6 +31,7 @@ impl Engine {
             Engine::Postgres => "postgres",
             Engine::Mariadb => "mariadb",
             Engine::Rocksdb => "rocksdb",
+            Engine::Redb => "redb",
         }
     }
 
@@ -39,7 +43,14 @@ impl Engine {
             Engine::Postgres => "PostgreSQL",
             Engine::Mariadb => "MariaDB",
             Engine::Rocksdb => "RocksDB",
+            Engine::Redb => "redb",
         }
+    }
+
+    /// Whether it runs in this process, so that no program needs to be installed.
+    #[must_use]
+    pub const fn is_in_process(self) -> bool {
+        matches!(self, Engine::Sqlite | Engine::Redb)
     }
 }
 
@@ -158,11 +169,10 @@ impl Transaction {
 
     /// Bytes of the rows that it changes. TPC-B 5.1: a row of accounts, tellers or branches has at least 100 bytes, one of the
     /// history at least 50. A row of sysbench has two numbers of 4 bytes, 120 and 60 characters. `None` for a script.
-    #[must_use]
-    pub fn changed_bytes(&self) -> Option<u64> {
+    fn changed_bytes(&self, row: u64) -> Option<u64> {
         match self {
-            Transaction::TpcbLike => Some(3 * 100 + 50),
-            Transaction::SimpleUpdate => Some(100 + 50),
+            Transaction::TpcbLike => Some(3 * row + HISTORY_ROW),
+            Transaction::SimpleUpdate => Some(row + HISTORY_ROW),
             Transaction::OltpReadWrite => Some(3 * 188),
             // A key of 16 bytes and a value of 100.
             Transaction::Overwrite | Transaction::FillSeq => Some(116),
@@ -198,9 +208,11 @@ pub struct AppSpec {
     pub distribution: Distribution,
     /// Durability of SQLite.
     pub journal: Journal,
-    /// Cache of the engine, bytes: `shared_buffers`, `innodb_buffer_pool_size`, or the page cache of each connection of SQLite.
+    /// Cache of the engine, bytes: `shared_buffers`, `innodb_buffer_pool_size`, the page cache of each connection of SQLite, or the
+    /// caches of redb and RocksDB.
     pub cache: Option<u64>,
-    /// Settings of the engine by name: of `postgresql.conf`, of `my.cnf`, pragmas of SQLite, or options of `db_bench`.
+    /// Settings of the engine by name: of `postgresql.conf`, of `my.cnf`, pragmas of SQLite, options of `db_bench`, or those
+    /// of redb.
     #[serde(default)]
     pub settings: Vec<(String, String)>,
     /// All files are read before the warm-up, so that memory holds as much as it can.
@@ -210,20 +222,31 @@ pub struct AppSpec {
 }
 
 impl AppSpec {
+    /// Bytes of the rows that a transaction changes; `None` for a script.
+    #[must_use]
+    pub fn changed_bytes(&self) -> Option<u64> {
+        self.transaction.changed_bytes(row_size(self))
+    }
+
     /// Whether a commit that returned survives a power cut.
     #[must_use]
     pub fn commits_are_durable(&self) -> bool {
         match self.engine {
             Engine::Sqlite => self.journal.is_durable(),
             Engine::Postgres | Engine::Mariadb => true,
+            Engine::Redb => RedbOptions::of(self).is_ok_and(|options| options.is_immediate),
             Engine::Rocksdb => self.transaction != Transaction::FillSeq,
         }
     }
 }
 
+/// Least bytes of a row of accounts, tellers or branches: TPC-B 5.1.
+pub(crate) const ROW: u64 = 100;
+/// Least bytes of a row of the history.
+pub(crate) const HISTORY_ROW: u64 = 50;
 /// Accounts for each unit of the scale.
-#[cfg(feature = "sqlite")]
+#[cfg(any(test, feature = "key-value", feature = "sqlite"))]
 pub(crate) const ACCOUNTS: i64 = 100_000;
 /// Tellers for each unit of the scale.
-#[cfg(feature = "sqlite")]
+#[cfg(any(test, feature = "key-value", feature = "sqlite"))]
 pub(crate) const TELLERS: i64 = 10;

@@ -2,34 +2,12 @@
 #[cfg(feature = "sqlite")]
 pub(crate) use self::engine::{prepare, run};
 #[cfg(not(feature = "sqlite"))]
-pub(crate) use self::unavailable::{prepare, run};
-
-#[cfg(not(feature = "sqlite"))]
-mod unavailable {
-    use std::path::Path;
-
-    use crate::{AppError, AppSpec, Measured, Probe};
-
-    fn missing<T>() -> Result<T, AppError> {
-        Err(AppError::Missing(
-            "this fathom was built without SQLite: build it with the default features".to_owned(),
-        ))
-    }
-
-    pub(crate) fn prepare(_: &AppSpec, _: &Path, _: &dyn Probe) -> Result<(), AppError> {
-        missing()
-    }
-
-    pub(crate) fn run(_: &AppSpec, _: &Path, _: &dyn Probe) -> Result<Measured, AppError> {
-        missing()
-    }
-}
+pub(crate) use crate::unavailable::{prepare, run};
 
 #[cfg(feature = "sqlite")]
 mod engine {
     use std::path::{Path, PathBuf};
-    use std::sync::atomic::{AtomicBool, Ordering};
-    use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+    use std::time::Duration;
 
     use sqlx::sqlite::{
         SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous,
@@ -37,20 +15,16 @@ mod engine {
     use sqlx::{ConnectOptions, Connection};
     use tokio::runtime::Runtime;
 
-    use crate::activity::{sample, threads};
-    use crate::measured::{Recorder, Window};
-    use crate::random::Random;
-    use crate::spec::{ACCOUNTS, Journal, TELLERS};
+    use crate::balances::differ;
+    use crate::clients::{self, THREADS, measure};
+    use crate::random::{Random, Rows};
+    use crate::spec::Journal;
     use crate::{AppError, AppSpec, Measured, Probe, Transaction};
 
     const ENGINE: &str = "SQLite";
     const FILE: &str = "database.sqlite";
     /// A client waits this long for the lock of another one.
     const BUSY: Duration = Duration::from_secs(30);
-    /// Start of the names of the threads that execute statements.
-    const THREADS: &str = "client-";
-    /// Longest time between two looks at the end of the run.
-    const POLL: Duration = Duration::from_millis(20);
 
     /// Each as one call: the statements are prepared once and run without returning to the client.
     const TPCB_LIKE: &str = "BEGIN IMMEDIATE;
@@ -200,14 +174,6 @@ COMMIT";
         crate::memory::sync_folder(folder)
     }
 
-    /// What all clients share.
-    struct Shared<'a> {
-        spec: &'a AppSpec,
-        start: Instant,
-        length: Duration,
-        over: &'a AtomicBool,
-    }
-
     pub(crate) fn run(
         spec: &AppSpec,
         folder: &Path,
@@ -217,35 +183,8 @@ COMMIT";
             .map(|_| Client::open(spec, folder))
             .collect::<Result<Vec<Client>, AppError>>()?;
         let version = clients[0].text("SELECT sqlite_version()")?;
-        let warmup = Duration::from_nanos(spec.warmup_ns);
-        if !warmup.is_zero() {
-            run_all(spec, &mut clients, warmup, probe, 1)?;
-        }
-        let own = std::process::id();
-        let before = Window::begin(probe, own);
-        let started_unix_ns = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |now| now.as_nanos() as u64);
-        let start = Instant::now();
-        let all = run_all(
-            spec,
-            &mut clients,
-            Duration::from_nanos(spec.runtime_ns),
-            probe,
-            2,
-        )?;
-        let after = Window::end(probe, own);
-        let mut measured = Measured {
-            started_unix_ns,
-            elapsed_ns: start.elapsed().as_nanos() as u64,
-            interrupted: probe.stop(),
-            version,
-            activity: all.activity,
-            error: all.error,
-            ..Measured::default()
-        };
-        before.add_to(&after, &mut measured);
-        measured.add_records(all.records);
+        let mut measured = measure(spec, &mut clients, probe, &Vec::new)?;
+        measured.version = version;
         measured.data_bytes = crate::memory::size_of_folder(folder);
         if measured.error.is_none() {
             check(&mut clients[0], &mut measured)?;
@@ -265,154 +204,30 @@ COMMIT";
         measured
             .counters
             .insert("history_rows".to_owned(), rows as f64);
-        // simple-update leaves tellers and branches as they are.
-        if branches != tellers || (branches != 0 && branches != history) {
-            measured.error = Some(format!(
-                "the balances differ: branches {branches}, tellers {tellers}, history {history}"
-            ));
-        }
+        measured.error = differ(branches, tellers, history);
         Ok(())
     }
 
-    struct All {
-        records: Vec<Recorder>,
-        activity: crate::Activity,
-        error: Option<String>,
-    }
+    impl clients::Client for Client {
+        const ENGINE: &'static str = ENGINE;
+        /// Statements are executed by the thread of the connection.
+        const DOES_IO: bool = false;
 
-    /// All clients for this time.
-    fn run_all(
-        spec: &AppSpec,
-        clients: &mut [Client],
-        length: Duration,
-        probe: &dyn Probe,
-        seed: u64,
-    ) -> Result<All, AppError> {
-        let over = AtomicBool::new(false);
-        let sampled = AtomicBool::new(false);
-        let shared = Shared {
-            spec,
-            start: Instant::now(),
-            length,
-            over: &over,
-        };
-        std::thread::scope(|scope| {
-            let own = std::process::id();
-            let stop_sampling = &sampled;
-            let sampler = scope.spawn(move || sample(&|| threads(own, THREADS), stop_sampling));
-            let running: Vec<_> = clients
-                .iter_mut()
-                .enumerate()
-                .map(|(number, client)| {
-                    let shared = &shared;
-                    let random = Random::new(seed << 32 | number as u64);
-                    scope.spawn(move || one_client(client, shared, random))
-                })
-                .collect();
-            while !running
-                .iter()
-                .all(std::thread::ScopedJoinHandle::is_finished)
-            {
-                if probe.stop() {
-                    over.store(true, Ordering::Release);
-                }
-                std::thread::sleep(POLL);
-            }
-            sampled.store(true, Ordering::Release);
-            let mut all = All {
-                records: Vec::new(),
-                activity: sampler.join().unwrap_or_default(),
-                error: None,
+        fn transaction(&mut self, spec: &AppSpec, random: &mut Random) -> Result<(), AppError> {
+            let row = Rows::draw(spec, random);
+            let statements = match spec.transaction {
+                Transaction::SelectOnly => SELECT_ONLY,
+                Transaction::SimpleUpdate => SIMPLE_UPDATE,
+                _ => TPCB_LIKE,
             };
-            for thread in running {
-                let Ok((record, error)) = thread.join() else {
-                    return Err(AppError::Statement {
-                        engine: ENGINE,
-                        message: "a client ended without a result".to_owned(),
-                    });
-                };
-                all.records.push(record);
-                all.error = all.error.or(error);
-            }
-            Ok(all)
-        })
-    }
-
-    /// One client after another transaction; the second value is the error that ended all of them.
-    fn one_client(
-        client: &mut Client,
-        shared: &Shared<'_>,
-        mut random: Random,
-    ) -> (Recorder, Option<String>) {
-        let spec = shared.spec;
-        let mut record = Recorder::new(shared.length.as_nanos() as u64, spec.latency_limit_ns);
-        let mean = spec.rate.map(|rate| f64::from(spec.clients.max(1)) / rate);
-        let mut due = Duration::ZERO;
-        while !shared.over.load(Ordering::Acquire) {
-            let mut from = shared.start.elapsed();
-            let mut lag = None;
-            if let Some(mean) = mean {
-                due += Duration::from_secs_f64(random.exponential(mean));
-                if due >= shared.length {
-                    break;
-                }
-                wait(shared, due);
-                let now = shared.start.elapsed();
-                let late = now.saturating_sub(due).as_nanos() as u64;
-                if spec.latency_limit_ns.is_some_and(|limit| late > limit) {
-                    record.skipped += 1;
-                    continue;
-                }
-                (from, lag) = (due, Some(late));
-            }
-            if shared.start.elapsed() >= shared.length {
-                break;
-            }
-            match transaction(client, spec, &mut random) {
-                Ok(()) => {
-                    let at = shared.start.elapsed();
-                    let latency = at.saturating_sub(from).as_nanos() as u64;
-                    record.record(at.as_nanos() as u64, latency, lag);
-                }
-                Err(error) => {
-                    record.failed += 1;
-                    let _ = client.execute("ROLLBACK", &[]);
-                    shared.over.store(true, Ordering::Release);
-                    return (record, Some(error.to_string()));
-                }
-            }
+            self.execute(
+                statements,
+                &[row.delta, row.account, row.teller, row.branch],
+            )
         }
-        (record, None)
-    }
 
-    /// Waits until a transaction is due, or the run is over.
-    fn wait(shared: &Shared<'_>, due: Duration) {
-        loop {
-            let left = due.saturating_sub(shared.start.elapsed());
-            if left.is_zero() || shared.over.load(Ordering::Acquire) {
-                return;
-            }
-            std::thread::sleep(left.min(POLL));
+        fn undo(&mut self) {
+            let _ = self.execute("ROLLBACK", &[]);
         }
-    }
-
-    fn transaction(
-        client: &mut Client,
-        spec: &AppSpec,
-        random: &mut Random,
-    ) -> Result<(), AppError> {
-        let scale = i64::from(spec.scale.max(1));
-        let statements = match spec.transaction {
-            Transaction::SelectOnly => SELECT_ONLY,
-            Transaction::SimpleUpdate => SIMPLE_UPDATE,
-            _ => TPCB_LIKE,
-        };
-        let arguments = [
-            random.between(-5000, 5000),
-            random.between(1, scale * ACCOUNTS),
-            random.between(1, scale * TELLERS),
-            random.between(1, scale),
-        ];
-        client.execute(statements, &arguments)
     }
 }

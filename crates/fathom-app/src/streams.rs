@@ -87,6 +87,7 @@ impl StreamKind {
             Engine::Rocksdb if name.ends_with(".sst") || name.ends_with(".blob") => {
                 StreamKind::Data
             }
+            Engine::Redb if name.ends_with(".redb") => StreamKind::Data,
             _ => StreamKind::Other,
         }
     }
@@ -236,6 +237,7 @@ mod tests {
             (Engine::Rocksdb, "rocks/db/000012.log", Log),
             (Engine::Rocksdb, "rocks/db/000009.sst", Data),
             (Engine::Rocksdb, "rocks/db/MANIFEST-000005", Other),
+            (Engine::Redb, "database.redb", Data),
         ] {
             assert_eq!(
                 StreamKind::of_file(engine, Path::new(path)),

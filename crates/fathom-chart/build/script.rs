@@ -55,7 +55,7 @@ pub fn main() {
         ("bold", notosans::BOLD_TTF),
     ] {
         let file = out_dir.join(format!("{name}.ttf.deflate"));
-        fs::write(file, packed(font)).expect("OUT_DIR can be written");
+        fs::write(file, packed(&outlines(font))).expect("OUT_DIR can be written");
     }
     let (packed, compiled) = if script.is_empty() {
         (Vec::new(), Vec::new())
@@ -99,6 +99,40 @@ fn checked(path: &Path) -> Option<String> {
         .map(|byte| format!("{byte:02x}"))
         .collect();
     String::from_utf8(bytes).ok().filter(|_| sum == SHA256)
+}
+
+/// The tables of a font that widths and outlines are read from: not those for other alphabets' joined letters, for pairs of letters
+/// and for names. See the OpenType specification, "Table Directory": 12 bytes, then a tag, a checksum, a place and a length for each.
+fn outlines(font: &[u8]) -> Vec<u8> {
+    const TABLES: [&[u8]; 8] = [
+        b"OS/2", b"cmap", b"glyf", b"head", b"hhea", b"hmtx", b"loca", b"maxp",
+    ];
+    const HEADER: usize = 12;
+    const ENTRY: usize = 16;
+    let number = |at: usize| {
+        let bytes = font[at..at + 4].try_into().expect("four bytes");
+        u32::from_be_bytes(bytes) as usize
+    };
+    let count = usize::from(u16::from_be_bytes([font[4], font[5]]));
+    let kept: Vec<usize> = (0..count)
+        .map(|table| HEADER + table * ENTRY)
+        .filter(|entry| TABLES.contains(&&font[*entry..entry + 4]))
+        .collect();
+    let mut reduced = font[..4].to_vec();
+    reduced.extend((kept.len() as u16).to_be_bytes());
+    reduced.extend(&font[6..HEADER]);
+    let mut data = Vec::new();
+    for entry in &kept {
+        let (place, length) = (number(entry + 8), number(entry + 12));
+        reduced.extend(&font[*entry..entry + 8]);
+        let new = HEADER + kept.len() * ENTRY + data.len();
+        reduced.extend((new as u32).to_be_bytes());
+        reduced.extend((length as u32).to_be_bytes());
+        data.extend(&font[place..place + length]);
+        data.resize(data.len().next_multiple_of(4), 0);
+    }
+    reduced.extend(data);
+    reduced
 }
 
 /// A third of the size.

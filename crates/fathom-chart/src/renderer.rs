@@ -4,6 +4,7 @@ use std::io::Read;
 use std::sync::OnceLock;
 
 use flate2::read::DeflateDecoder;
+use rquickjs::context::intrinsic;
 use rquickjs::loader::Loader;
 use rquickjs::loader::bundle::{Bundle, ScaBundleData};
 use rquickjs::{CatchResultExt, Context, Ctx, Function, Runtime};
@@ -22,6 +23,19 @@ const NAME: &str = "render";
 const PACKED_CODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/render.deflate"));
 /// The byte code. The loader takes modules only that last as long as the program; unpacking takes a few milliseconds.
 static CODE: OnceLock<ScaBundleData<&'static [u8]>> = OnceLock::new();
+
+/// What the scripts use. Without the compiler of source text, which byte code does not need, the program is a tenth of a megabyte
+/// smaller.
+type Intrinsics = (
+    intrinsic::Date,
+    intrinsic::RegExpCompiler,
+    intrinsic::RegExp,
+    intrinsic::Json,
+    intrinsic::MapSet,
+    intrinsic::TypedArrays,
+    intrinsic::Promise,
+    intrinsic::WeakRef,
+);
 
 /// Memory limit of the script, in bytes; a chart needs far less.
 const MEMORY: usize = 1 << 30;
@@ -69,8 +83,8 @@ impl Renderer {
         runtime.set_gc_threshold(GC_THRESHOLD);
         // ECharts recurses deeper than the default allows.
         runtime.set_max_stack_size(4 << 20);
-        let context =
-            Context::full(&runtime).map_err(|error| ChartError::Script(error.to_string()))?;
+        let context = Context::custom::<Intrinsics>(&runtime)
+            .map_err(|error| ChartError::Script(error.to_string()))?;
         let code = code()?;
         context.with(|ctx| {
             load(&ctx, code)

@@ -72,6 +72,59 @@ fn processes_of(place: &Path) -> Vec<u32> {
         .collect()
 }
 
+/// A loop device with ext4, which any user may enter.
+struct Disk {
+    mounted: Mount,
+    device: LoopDevice,
+    _directory: Scratch,
+}
+
+/// `options` are those of `mount`.
+fn disk(megabytes: u64, options: &str) -> Disk {
+    let directory = Scratch::new().expect("a directory");
+    let device = LoopDevice::create(
+        &directory.join("backing"),
+        megabytes << 20,
+        LoopOptions::default(),
+    )
+    .expect("a loop device");
+    let mounted = Mount::format(device.path(), FsKind::Ext4, options).expect("a file system");
+    fs::set_permissions(mounted.path(), fs::Permissions::from_mode(0o755)).expect("permissions");
+    Disk {
+        mounted,
+        device,
+        _directory: directory,
+    }
+}
+
+impl Disk {
+    fn path(&self) -> &Path {
+        self.mounted.path()
+    }
+
+    /// The kernel name of the device.
+    fn name(&self) -> String {
+        let name = self.device.path().file_name().expect("a name");
+        name.to_string_lossy().into_owned()
+    }
+
+    /// What it did in a result: the loop device is above the disk that its file is on.
+    fn used<'a>(&self, app: &'a Value) -> &'a Value {
+        let devices = app["devices"].as_array().expect("devices");
+        let name = self.name();
+        devices
+            .iter()
+            .find(|one| one["name"] == name.as_str())
+            .unwrap_or_else(|| panic!("no {name} in {devices:?}"))
+    }
+
+    /// What is left on it.
+    fn left(&self) -> Vec<String> {
+        let all = names(self.path()).into_iter();
+        all.filter(|name| name != "lost+found").collect()
+    }
+}
+
 /// The table of the history has one row for each transaction, and SQLite counts it. The sum of all intervals, of the histogram
 /// and the rate are the same number.
 #[test]
@@ -132,32 +185,13 @@ fn sqlite_counts_as_many_transactions_as_its_tables() {
 fn synchronous_commits_write_and_those_that_may_be_lost_do_not_sync() {
     require!(Loop);
     let _turn = lock_machine_shared();
-    let directory = Scratch::new().expect("a directory");
-    let device = LoopDevice::create(
-        &directory.join("backing"),
-        256 << 20,
-        LoopOptions::default(),
-    )
-    .expect("a loop device");
-    let mounted = Mount::format(device.path(), FsKind::Ext4, "").expect("a file system");
+    let disk = disk(256, "");
     let writes = |journal: &str| {
         let line = format!(
             "PATH --scale=1 --clients=1 --runtime=2s --warmup=0s --journal={journal} --json --no-store"
         );
-        let result = json(&app(&line, mounted.path()).expect(0));
-        // The loop device is above the disk that its file is on.
-        let name = device
-            .path()
-            .file_name()
-            .expect("a name")
-            .to_string_lossy()
-            .into_owned();
-        let devices = result["app"]["devices"].as_array().expect("devices");
-        let used = devices
-            .iter()
-            .find(|one| one["name"] == name.as_str())
-            .unwrap_or_else(|| panic!("no {name} in {devices:?}"));
-        number(&used["writes"]) / number(&result["app"]["transactions"])
+        let result = json(&app(&line, disk.path()).expect(0));
+        number(&disk.used(&result["app"])["writes"]) / number(&result["app"]["transactions"])
     };
     let (full, normal) = (writes("wal-full"), writes("wal-normal"));
     assert!(
@@ -177,24 +211,105 @@ fn synchronous_commits_write_and_those_that_may_be_lost_do_not_sync() {
 fn a_commit_of_sqlite_flushes_the_device_once() {
     require!(Loop);
     let _turn = lock_machine_shared();
-    let directory = Scratch::new().expect("a directory");
-    let device = LoopDevice::create(
-        &directory.join("backing"),
-        256 << 20,
-        LoopOptions::default(),
-    )
-    .expect("a loop device");
-    let mounted = Mount::format(device.path(), FsKind::Ext4, "").expect("a file system");
+    let disk = disk(256, "");
     let line = "PATH --scale=1 --clients=1 --runtime=2s --warmup=4s --json --no-store";
-    let result = json(&app(line, mounted.path()).expect(0));
-    let name = device.path().file_name().expect("a name");
-    let devices = result["app"]["devices"].as_array().expect("devices");
-    let used = devices
-        .iter()
-        .find(|one| one["name"].as_str().map(AsRef::as_ref) == Some(name))
-        .unwrap_or_else(|| panic!("no {} in {devices:?}", name.display()));
+    let result = json(&app(line, disk.path()).expect(0));
+    let used = disk.used(&result["app"]);
     let flushes = number(&used["flushes"]) / number(&result["app"]["transactions"]);
     assert!((0.9..1.5).contains(&flushes), "{flushes}: {used}");
+}
+
+/// A file in the folder that `--keep` left below `place`.
+fn kept(place: &Path, name: &str) -> PathBuf {
+    let folders = names(place).into_iter().map(|folder| place.join(folder));
+    folders
+        .map(|folder| folder.join(name))
+        .find(|file| file.exists())
+        .unwrap_or_else(|| panic!("no {name} in {:?}", names(place)))
+}
+
+/// redb itself, opened afterwards, has a row of the history for each transaction, whose amounts sum to the balances of each table, as
+/// TPC-B demands; each row has the size that was asked for. A commit that is not synced is on the device after the last one, at the
+/// latest when the database is closed.
+#[test]
+fn redb_has_as_many_rows_as_transactions_were_counted() {
+    use redb::{ReadableDatabase, ReadableTable, TableDefinition};
+    let _turn = lock_machine_shared();
+    for (options, size, title) in [
+        ("", 100, "durability immediate"),
+        ("--setting=durability=none", 100, "durability none"),
+        (
+            "--setting=two_phase_commit=true --setting=value_size=400",
+            400,
+            "durability immediate, two-phase commit",
+        ),
+    ] {
+        let place = place();
+        let line = format!(
+            "redb PATH --scale=1 --clients=3 --runtime=1s --warmup=0s {options} --keep --json --no-store"
+        );
+        let result = json(&app(&line, place.path()).expect(0));
+        let app = &result["app"];
+        let transactions = number(&app["transactions"]);
+        assert!(transactions >= 1.0, "{app}");
+        let text = result["fathom"]["witnessed"]["application"].to_string();
+        assert!(text.contains(title), "{text}");
+        let file = kept(place.path(), "database.redb");
+        let database = redb::Database::open(file).expect("a database");
+        let read = database.begin_read().expect("a transaction");
+        let table = |name: &str| {
+            let table = read.open_table(TableDefinition::<u64, &[u8]>::new(name));
+            let rows = table.expect("a table");
+            let rows = rows.iter().expect("rows");
+            rows.map(|entry| entry.expect("a row").1.value().to_vec())
+                .collect::<Vec<_>>()
+        };
+        let sum = |rows: &[Vec<u8>]| {
+            let first = |row: &Vec<u8>| i64::from_le_bytes(row[..8].try_into().expect("8 bytes"));
+            rows.iter().map(first).sum::<i64>()
+        };
+        let history = table("history");
+        assert_eq!(history.len() as f64, transactions, "{options}");
+        assert_eq!(number(&app["counters"]["history_rows"]), transactions);
+        for (name, rows) in [("accounts", 100_000), ("tellers", 10), ("branches", 1)] {
+            let all = table(name);
+            assert_eq!(all.len(), rows, "{name}");
+            assert!(all.iter().all(|row| row.len() == size), "{name}");
+            assert_eq!(sum(&all), sum(&history), "{name}");
+        }
+        let changed = 3.0 * size as f64 + 50.0;
+        if let Some(amplification) = app["write_amplification"].as_f64() {
+            let devices = app["devices"].as_array().expect("devices");
+            let written = number(&devices.last().expect("a device")["written_bytes"]);
+            let share = amplification * changed * transactions / written;
+            assert!((share - 1.0).abs() < 1e-6, "{app}");
+        }
+    }
+}
+
+/// The documentation of redb: a commit calls fsync once, with two phases twice, and without durability never. Each flushes the device,
+/// and once more where the file has grown.
+#[test]
+fn a_commit_of_redb_flushes_the_device_as_its_documentation_says() {
+    require!(Loop);
+    let _turn = lock_machine_shared();
+    let disk = disk(256, "noinit_itable");
+    let mut flushes = Vec::new();
+    for options in [
+        "",
+        "--setting=two_phase_commit=true",
+        "--setting=durability=none",
+    ] {
+        let line = format!(
+            "redb PATH --scale=1 --clients=1 --runtime=2s --warmup=2s {options} --json --no-store"
+        );
+        let result = json(&app(&line, disk.path()).expect(0));
+        let app = &result["app"];
+        flushes.push(number(&disk.used(app)["flushes"]) / number(&app["transactions"]));
+    }
+    assert!((0.95..1.3).contains(&flushes[0]), "{flushes:?}");
+    assert!((1.95..2.4).contains(&flushes[1]), "{flushes:?}");
+    assert!(flushes[2] < 0.1, "{flushes:?}");
 }
 
 /// What a device did by /proc/diskstats: reads, bytes read, writes, bytes written.
@@ -220,22 +335,8 @@ fn streams_sum_to_the_counters_of_the_device() {
         return skip("needs tracefs");
     }
     let _turn = lock_machine_shared();
-    let directory = Scratch::new().expect("a directory");
-    let device = LoopDevice::create(
-        &directory.join("backing"),
-        256 << 20,
-        LoopOptions::default(),
-    )
-    .expect("a loop device");
-    let mounted =
-        Mount::format(device.path(), FsKind::Ext4, "noinit_itable").expect("a file system");
-    fs::set_permissions(mounted.path(), fs::Permissions::from_mode(0o755)).expect("permissions");
-    let name = device
-        .path()
-        .file_name()
-        .expect("a name")
-        .to_string_lossy()
-        .into_owned();
+    let disk = disk(256, "noinit_itable");
+    let name = disk.name();
     let mut engines = vec![("sqlite", "--journal=wal-full", "log", 4.0 * 4120.0)];
     if postgres().is_some() {
         // The log of PostgreSQL is written in pages of 8 KiB; commits of several clients may share one.
@@ -246,7 +347,7 @@ fn streams_sum_to_the_counters_of_the_device() {
             "{engine} PATH --scale=1 --clients=2 --runtime=2s --warmup=0s {option} --json --no-store"
         );
         let before = disk_counters(&name);
-        let result = json(&app(&line, mounted.path()).expect(0));
+        let result = json(&app(&line, disk.path()).expect(0));
         let after = disk_counters(&name);
         let app = &result["app"];
         let used = &app["streams"][0];
@@ -258,12 +359,7 @@ fn streams_sum_to_the_counters_of_the_device() {
             let flushes = number(&used["flush_requests"]);
             all + if field == "writes" { flushes } else { 0.0 }
         };
-        let counted = app["devices"]
-            .as_array()
-            .expect("devices")
-            .iter()
-            .find(|one| one["name"] == name.as_str());
-        let counted = counted.expect("the loop device");
+        let counted = disk.used(app);
         for (place, field) in ["reads", "read_bytes", "writes", "written_bytes"]
             .iter()
             .enumerate()
@@ -335,30 +431,34 @@ fn a_rate_is_kept_and_named_as_the_limit() {
     assert!(number(&result["app"]["lag_ns"]["max"]) > 0.0);
 }
 
-/// A load of SQLite that has written to its database.
-fn running_load(place: &Scratch) -> Running {
-    let running = start(program(arguments(
-        "PATH --scale=1 --runtime=100s --warmup=0s --no-store",
-        place.path(),
-    )));
+/// The engines that are part of fathom, each with a file that is there when transactions may run.
+const IN_PROCESS: [(&str, &str); 2] =
+    [("sqlite", "database.sqlite-shm"), ("redb", "database.redb")];
+
+/// A load that has written to its database.
+fn running_load(place: &Scratch, (engine, file): (&str, &str)) -> Running {
+    let line = format!("{engine} PATH --scale=1 --runtime=100s --warmup=0s --no-store");
+    let running = start(program(arguments(&line, place.path())));
     let private = || {
         names(place.path())
             .into_iter()
             .find(|name| name.starts_with("fathom-app-"))
     };
-    running.wait_until("the log of SQLite", || {
-        private().is_some_and(|name| place.join(name).join("database.sqlite-shm").exists())
+    running.wait_until(file, || {
+        private().is_some_and(|name| place.join(name).join(file).exists())
     })
 }
 
 #[test]
 fn an_interrupted_run_leaves_nothing() {
-    let place = place();
-    let running = running_load(&place);
-    running.signal(Signal::INT);
-    let done = running.finish();
-    assert_eq!(done.code(), 130, "{}{}", done.out, done.err);
-    assert_eq!(names(place.path()), Vec::<String>::new());
+    for engine in IN_PROCESS {
+        let place = place();
+        let running = running_load(&place, engine);
+        running.signal(Signal::INT);
+        let done = running.finish();
+        assert_eq!(done.code(), 130, "{engine:?}: {}{}", done.out, done.err);
+        assert_eq!(names(place.path()), Vec::<String>::new(), "{engine:?}");
+    }
 }
 
 /// Each run has a folder, a socket and a server of its own: a second one on the same path, while the first one runs, neither finds its
@@ -402,14 +502,40 @@ fn two_runs_share_a_path() {
     }
 }
 
+/// Servers listen on a socket in their private folder only: the ports of the machine's own servers may be taken.
+#[test]
+fn a_server_needs_no_port() {
+    let mut engines = Vec::new();
+    if postgres().is_some() {
+        engines.push("postgres");
+    } else {
+        skip("PostgreSQL is not installed");
+    }
+    if mariadb() {
+        engines.push("mariadb");
+    }
+    // Where another program has them, they are taken as well.
+    let _taken = [5432, 3306].map(|port| std::net::TcpListener::bind(("127.0.0.1", port)));
+    for engine in engines {
+        let place = place();
+        let line = format!("{engine} PATH --scale=1 --runtime=1s --warmup=0s --json --no-store");
+        let result = json(&app(&line, place.path()).expect(0));
+        assert!(number(&result["app"]["transactions"]) >= 1.0, "{engine}");
+        assert_eq!(names(place.path()), Vec::<String>::new(), "{engine}");
+    }
+}
+
 /// The process of the load notices that fathom was killed.
 #[test]
 fn a_killed_run_leaves_nothing() {
     let place = place();
-    let running = running_load(&place);
-    running.signal(Signal::KILL);
-    wait_until("the end of the load", || names(place.path()).is_empty());
-    drop(running.finish());
+    for engine in IN_PROCESS {
+        let running = running_load(&place, engine);
+        running.signal(Signal::KILL);
+        wait_until("the end of the load", || names(place.path()).is_empty());
+        drop(running.finish());
+        assert_eq!(processes_of(place.path()), Vec::<u32>::new(), "{engine:?}");
+    }
     // Killed together with its children, it leaves the folder to the next run.
     let left = place.join(format!("fathom-app-{}-4194304-1", {
         let link = fs::read_link("/proc/self/ns/pid").expect("a namespace");
@@ -440,7 +566,31 @@ fn wrong_paths_and_options_are_refused() {
             "--script is a script of pgbench",
         ),
         ("PATH --runtime=10ms", "too short for transactions"),
-        ("oracle PATH", "oracle"),
+        (
+            "oracle PATH",
+            "oracle is not an engine: sqlite, postgres, mariadb, rocksdb, redb",
+        ),
+        (
+            "redb",
+            "the directory is missing, as in `fathom app redb PATH`",
+        ),
+        (
+            "redb PATH --setting=durability=eventual",
+            "durability=eventual of redb: expected immediate or none",
+        ),
+        (
+            "redb PATH --setting=value_size=100,200",
+            "value_size applies when the database is created",
+        ),
+        (
+            "redb PATH --setting=cache_size=1m",
+            "redb has no setting cache_size",
+        ),
+        (
+            "redb PATH --log-path=PATH",
+            "redb has one file, without a log",
+        ),
+        ("redb PATH --transaction=overwrite", "those of rocksdb"),
         ("PATH --latency-limit=5ms", "--tps"),
         ("PATH --setting=cache_size", "not NAME=VALUE"),
         (
@@ -454,7 +604,7 @@ fn wrong_paths_and_options_are_refused() {
         ("PATH --transaction=oltp_read_only", "those of mariadb"),
         (
             "mariadb PATH --transaction=select-only",
-            "those of sqlite and postgres",
+            "those of sqlite, redb and postgres",
         ),
         (
             "rocksdb PATH --tps=10",
@@ -473,58 +623,85 @@ fn wrong_paths_and_options_are_refused() {
     assert_eq!(names(place.path()), Vec::<String>::new());
 }
 
+/// Regression 1430: `fathom app sqlite --runtime=1s DIR` was refused, for the directory had to follow the engine.
+#[test]
+fn r1430_options_may_stand_before_the_directory() {
+    let _turn = lock_machine_shared();
+    let place = place();
+    for (line, engine) in [
+        (
+            "sqlite --scale=1 --runtime=1s PATH --warmup=0s --json --no-store",
+            "sqlite",
+        ),
+        (
+            "--scale=1 redb --runtime=1s --warmup=0s PATH --json --no-store",
+            "redb",
+        ),
+        (
+            "--scale=1 --runtime=1s --warmup=0s --json --no-store PATH",
+            "sqlite",
+        ),
+    ] {
+        let result = json(&app(line, place.path()).expect(0));
+        assert_eq!(result["app"]["engine"], engine, "{line}");
+    }
+}
+
 #[test]
 fn a_path_in_memory_is_named() {
     let shared = Path::new("/dev/shm");
     let Ok(place) = Scratch::below(shared) else {
         return skip("/dev/shm cannot be written");
     };
-    let line = "PATH --scale=1 --runtime=1s --warmup=0s --json --no-store";
-    let result = json(&app(line, place.path()));
-    let notes = result["app"]["notes"].to_string();
-    assert!(notes.contains("is in memory (tmpfs)"), "{notes}");
+    for (engine, _) in IN_PROCESS {
+        let line = format!("{engine} PATH --scale=1 --runtime=1s --warmup=0s --json --no-store");
+        let result = json(&app(&line, place.path()));
+        let notes = result["app"]["notes"].to_string();
+        assert!(notes.contains("is in memory (tmpfs)"), "{engine}: {notes}");
+    }
 }
 
 #[test]
 fn a_full_disk_is_an_error_that_says_so() {
     require!(Loop);
-    let directory = Scratch::new().expect("a directory");
-    let device = LoopDevice::create(&directory.join("backing"), 48 << 20, LoopOptions::default())
-        .expect("a loop device");
-    let mounted = Mount::format(device.path(), FsKind::Ext4, "").expect("a file system");
-    // 100 MB of data.
-    let done = app("PATH --scale=10 --runtime=1s --no-store", mounted.path());
-    assert_eq!(done.code(), 2, "{}{}", done.out, done.err);
-    assert!(
-        done.err.contains("no room for the database"),
-        "{}",
-        done.err
-    );
-    let left = names(mounted.path());
-    assert!(left.iter().all(|name| name == "lost+found"), "{left:?}");
+    let disk = disk(48, "");
+    for (engine, _) in IN_PROCESS {
+        // At least 100 MB of data.
+        let line = format!("{engine} PATH --scale=10 --runtime=1s --no-store");
+        let done = app(&line, disk.path());
+        assert_eq!(done.code(), 2, "{engine}: {}{}", done.out, done.err);
+        assert!(
+            done.err.contains("no room for the database"),
+            "{engine}: {}",
+            done.err
+        );
+        assert_eq!(disk.left(), Vec::<String>::new(), "{engine}");
+    }
 }
 
-/// The disk is filled while transactions run: the log cannot grow.
+/// The disk is filled while transactions run: the log of SQLite cannot grow, nor the file of redb.
 #[test]
 fn a_disk_that_fills_midway_is_an_error_that_says_so() {
     require!(Loop);
-    let directory = Scratch::new().expect("a directory");
-    let device = LoopDevice::create(&directory.join("backing"), 64 << 20, LoopOptions::default())
-        .expect("a loop device");
-    let mounted = Mount::format(device.path(), FsKind::Ext4, "").expect("a file system");
-    let line = "PATH --scale=1 --clients=2 --runtime=60s --warmup=0s --journal=rollback --no-store";
-    let running = start(program(arguments(line, mounted.path())));
+    fills_midway("sqlite PATH --journal=rollback", "database.sqlite-journal");
+    fills_midway("redb PATH --setting=value_size=1k", "database.redb");
+}
+
+fn fills_midway(engine: &str, file: &str) {
+    let disk = disk(512, "");
+    let line = format!("{engine} --scale=1 --clients=2 --runtime=60s --warmup=0s --no-store");
+    let running = start(program(arguments(&line, disk.path())));
     let private = || {
-        let all = names(mounted.path());
+        let all = names(disk.path());
         all.into_iter().find(|name| name.starts_with("fathom-app-"))
     };
     let running = running.wait_until("a transaction", || {
         private().is_some_and(|name| {
-            let folder = mounted.path().join(name);
-            folder.join("marks").exists() && folder.join("database.sqlite-journal").exists()
+            let folder = disk.path().join(name);
+            folder.join("marks").exists() && folder.join(file).exists()
         })
     });
-    let filled = mounted.path().join("filled");
+    let filled = disk.path().join("filled");
     let mut file = fs::File::create(&filled).expect("a file");
     let block = vec![0; 1 << 16];
     while std::io::Write::write_all(&mut file, &block).is_ok() {}
@@ -534,12 +711,7 @@ fn a_disk_that_fills_midway_is_an_error_that_says_so() {
     let text = format!("{}{}", done.out, done.err);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("no room for the database"), "{text}");
-    let left = names(mounted.path());
-    assert!(
-        left.iter()
-            .all(|name| name == "lost+found" || name == "filled"),
-        "{left:?}"
-    );
+    assert_eq!(disk.left(), ["filled"]);
 }
 
 /// A query reads one page of the table at random: where memory holds the share s of the pages, it misses with the probability 1 - s.
@@ -1012,23 +1184,8 @@ fn less_memory_means_more_reads_of_mariadb() {
 fn the_log_can_be_on_another_device() {
     require!(Loop);
     let _turn = lock_machine_shared();
-    let directory = Scratch::new().expect("a directory");
-    let mount = |name: &str| {
-        let device = LoopDevice::create(&directory.join(name), 512 << 20, LoopOptions::default())
-            .expect("a loop device");
-        let mounted = Mount::format(device.path(), FsKind::Ext4, "").expect("a file system");
-        fs::set_permissions(mounted.path(), fs::Permissions::from_mode(0o755))
-            .expect("permissions");
-        (device, mounted)
-    };
-    let (_data_device, data) = mount("data");
-    let (log_device, log) = mount("log");
-    let name = log_device
-        .path()
-        .file_name()
-        .expect("a name")
-        .to_string_lossy()
-        .into_owned();
+    let (data, log) = (disk(512, ""), disk(512, ""));
+    let name = log.name();
     let mut engines = Vec::new();
     if postgres().is_some() {
         engines.push("postgres");
@@ -1063,12 +1220,8 @@ fn the_log_can_be_on_another_device() {
             assert_eq!(streams.len(), 2, "{engine}: {streams:?}");
             assert!(has(1, "log") && !has(0, "log"), "{engine}: {streams:?}");
         }
-        for place in [data.path(), log.path()] {
-            let left = names(place);
-            assert!(
-                left.iter().all(|name| name == "lost+found"),
-                "{engine}: {left:?}"
-            );
+        for disk in [&data, &log] {
+            assert_eq!(disk.left(), Vec::<String>::new(), "{engine}");
         }
     }
     let refused = app(

@@ -739,6 +739,87 @@ fn the_kernel_limits_an_application_among_tenants() {
     assert!(left.is_empty(), "{left:?}");
 }
 
+/// Regression 1431: the stage chart named applications "4 KiB, exec" and others "from 32 MiB", and `fathom show` an application "observed
+/// block I/O".
+#[test]
+fn r1431_tenants_are_shown_by_their_names() {
+    let _lock = common::lock_machine_shared();
+    let scratch = Scratch::new().expect("a directory");
+    let data = scratch.join("data");
+    std::fs::create_dir(&data).expect("a directory");
+    let recipe = "schema = 1\nname = \"shared\"\ntitle = \"x\"\ntime = \"2s\"\nsize = \"16m\"\n\
+         [[tenant]]\nname = \"shop\"\napp = \"redb --scale=1\"\n\
+         [[tenant]]\nname = \"crawl\"\njob = \"[crawl]\\nrw=read\\nbs=64k\\nrate_iops=50\\n\"\n\
+         [[tenant]]\nname = \"reader\"\njob = \"[reader]\\nrw=randread\\nbs=64k\\nrate_iops=50\\n\"\n";
+    std::fs::write(scratch.join("shared.toml"), recipe).expect("a recipe");
+    let store = format!("--store={}", scratch.join("store").display());
+    let line = format!(
+        "shared {} --suites={} {store}",
+        data.display(),
+        scratch.path().display()
+    );
+    let done = fathom(suite(&line));
+    assert!([0, 1].contains(&done.code()), "{}{}", done.out, done.err);
+    // Steps: each of three alone, stages 2 and 3, joining.
+    let shown = fathom(["show", "r1.1", &store]).expect(0).out;
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains("application redb, 4 clients"), "{shown}");
+    assert!(!shown.contains("observed block I/O"), "{shown}");
+    let drawn = scratch.join("stages.csv");
+    let to = drawn.display().to_string();
+    fathom(["plot", "r1.6", "--chart=time", &store, "-o", &to]).expect(0);
+    let table = std::fs::read_to_string(drawn).expect("a table");
+    for name in ["shop", "crawl", "reader"] {
+        assert!(table.contains(name), "{name}: {table}");
+    }
+    for wrong in ["exec", "from ", "4 KiB"] {
+        assert!(!table.contains(wrong), "{wrong}: {table}");
+    }
+}
+
+/// Servers of the distribution's packages are tenants as SQLite is: their transactions are counted, and nothing of them is left.
+#[test]
+fn servers_are_tenants() {
+    for (engine, program, package) in [
+        ("postgres", "/usr/lib/postgresql", "PostgreSQL"),
+        ("mariadb", "/usr/sbin/mariadbd", "MariaDB"),
+    ] {
+        if !std::path::Path::new(program).exists() {
+            fathom_testkit::skip(&format!("{package} is not installed"));
+            continue;
+        }
+        let _lock = common::lock_machine_shared();
+        let scratch = Scratch::new().expect("a directory");
+        let data = scratch.join("data");
+        std::fs::create_dir(&data).expect("a directory");
+        for directory in [scratch.path(), &data] {
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            std::fs::set_permissions(directory, mode).expect("permissions");
+        }
+        let recipe = format!(
+            "schema = 1\nname = \"shared\"\ntitle = \"x\"\ntime = \"2s\"\nsize = \"16m\"\n\
+             [[tenant]]\nname = \"shop\"\napp = \"{engine} --scale=1 --clients=2\"\n\
+             [[tenant]]\nname = \"reader\"\njob = \"[reader]\\nrw=randread\\nbs=64k\\nrate_iops=50\\n\"\n"
+        );
+        std::fs::write(scratch.join("shared.toml"), recipe).expect("a recipe");
+        let line = format!(
+            "shared {} --suites={} --no-store --json",
+            data.display(),
+            scratch.path().display()
+        );
+        let out = fathom(suite(&line)).out;
+        let json = document(&out);
+        // Steps: each alone, stage 2, joining.
+        for step in [0, 2, 3] {
+            let rate = json.number(&format!("/steps/{step}/tenants/0/iops"));
+            assert!(rate > 0.0, "{engine}, step {step}: {out}");
+        }
+        let left = std::fs::read_dir(&data).expect("the directory");
+        let left: Vec<_> = left.flatten().map(|entry| entry.file_name()).collect();
+        assert!(left.is_empty(), "{engine}: {left:?}");
+    }
+}
+
 /// On a simulated device no application runs: its steps are left out.
 #[test]
 fn tenants_with_an_application_need_a_directory() {

@@ -60,7 +60,7 @@ pub(crate) fn build() -> io::Result<String> {
         PathBuf::from,
     );
     // Paths in messages and debug information would differ between machines.
-    let flags = [
+    let mut flags = vec![
         "-Ctarget-feature=+crt-static".to_owned(),
         // Relocations take a fortieth of the space (glibc 2.36 or newer).
         "-Clink-arg=-Wl,-z,pack-relative-relocs".to_owned(),
@@ -72,8 +72,18 @@ pub(crate) fn build() -> io::Result<String> {
         format!("--remap-path-prefix={}=/target", target.display()),
         format!("--remap-path-prefix={}=/fathom", root.display()),
     ];
+    // A message of a panic names a file of a crate without the registry that it came from; the last prefix that fits counts.
+    let registries = fs::read_dir(home.join("registry/src"));
+    flags.extend(
+        registries
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|registry| format!("--remap-path-prefix={}=/cargo", registry.path().display())),
+    );
+    // No panic passes through the libraries in C, so that they need no unwind tables.
     let c_flags = format!(
-        "-ffile-prefix-map={}=/cargo -ffile-prefix-map={}=/target",
+        "-ffile-prefix-map={}=/cargo -ffile-prefix-map={}=/target -fno-asynchronous-unwind-tables",
         home.display(),
         target.display()
     );

@@ -105,6 +105,19 @@ pub(super) fn group_ignoring_names<'a>(seen: &[Seen<'a>]) -> Split<'a> {
     with_labels(grouped(seen, &[], false))
 }
 
+/// Groups cells by their names, and each by its directions: of jobs that their names tell apart.
+pub(super) fn split_by_name(seen: Vec<Seen<'_>>) -> Split<'_> {
+    let mut groups = grouped(&seen, &[], true);
+    for (parts, _) in &mut groups {
+        for (place, part) in parts.iter_mut().enumerate() {
+            if place != NAME && place != DIRECTION {
+                part.clear();
+            }
+        }
+    }
+    with_labels(groups)
+}
+
 pub(super) type Parts = Vec<String>;
 
 fn grouped<'a>(

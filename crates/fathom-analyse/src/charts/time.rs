@@ -11,7 +11,7 @@ use super::ceiling::add_ceiling;
 use super::curve::axis;
 use super::dimension::DimensionFormat;
 use super::encoding::{Encoding, LINES as PANEL_LINES, Line, encode};
-use super::group::{Seen, chosen, split};
+use super::group::{Seen, chosen, split, split_by_name};
 use super::thin::thin;
 use super::unit::{Quantity, inner};
 use crate::catalogue::explain;
@@ -187,7 +187,11 @@ pub(super) fn latency(cells: &[JobFigures], options: &ChartOptions) -> Result<Ch
 fn encoded<'a>(cells: &'a [JobFigures], options: &ChartOptions) -> Encoding<'a> {
     let mut seen = chosen(cells, options);
     seen.retain(|one| !one.cell.series.is_empty());
-    let mut made = encode(split(seen, &[]));
+    let mut made = encode(if are_tenants(&seen) {
+        split_by_name(seen)
+    } else {
+        split(seen, &[])
+    });
     made.is_complete = options.is_complete;
     // Jobs without an order are drawn together if they are too many.
     let is_pooled =
@@ -436,6 +440,22 @@ impl<'o> Drawing<'o> {
             ..Chart::default()
         })
     }
+}
+
+/// Whether these are jobs of one run that join one after another, each with a name of its own: a reader knows them by their names.
+fn are_tenants(seen: &[Seen]) -> bool {
+    let Some(first) = seen.first() else {
+        return false;
+    };
+    let name = |one: &Seen| (one.cell.name.clone(), one.direction_figures.direction);
+    let mut names = std::collections::HashSet::new();
+    let differ = seen.iter().all(|one| {
+        let is_of_run =
+            one.cell.source == first.cell.source && one.cell.result == first.cell.result;
+        is_of_run && !one.cell.name.is_empty() && names.insert(name(one))
+    });
+    let named: Vec<(String, Seen)> = seen.iter().map(|one| (String::new(), *one)).collect();
+    differ && !joins(&named).is_empty()
 }
 
 /// When jobs join others that are running.

@@ -1,9 +1,11 @@
 //! `fathom app`.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::{Arg, Args, Command, Error, ValueEnum};
 use fathom_model::Bytes;
 
 use super::Text;
@@ -14,8 +16,8 @@ use crate::values;
 pub(crate) const TEXT: Text = (
     "Run a real database on a path, and say what limits it",
     "Creates a private database in a folder below PATH, runs transactions of several clients against it, and removes it. The \
-     engine is sqlite (the default, part of fathom), postgres (the server and pgbench of the distribution's packages), mariadb (the \
-     server and sysbench) or rocksdb (db_bench). A server runs on a unix socket, as an unprivileged user. The transactions are \
+     engine is sqlite (the default) or redb, which are part of fathom, or of the distribution's packages postgres (the server and \
+     pgbench), mariadb (the server and sysbench) or rocksdb (db_bench). A server runs on a unix socket, as an unprivileged user. The transactions are \
      those of pgbench, sysbench and db_bench.\n\n\
      Reports transactions per second and their latency, what the device did for each transaction, commits per flush, CPU time, \
      the engine's own counters, and what limits it. Beforehand the commits of one client are measured as by `fathom fsync`. The \
@@ -26,6 +28,7 @@ pub(crate) const TEXT: Text = (
     "Examples:
   fathom app /data
   fathom app sqlite /data --journal=rollback --clients=1
+  fathom app redb /data --clients=1,4,16
   fathom app postgres /data --scale=50 --clients=16 --runtime=60s
   fathom app mariadb /data --transaction=oltp_read_write --distribution=pareto
   fathom app postgres /data --tps=200 --latency-limit=50ms
@@ -37,9 +40,10 @@ Exit codes: 0 valid or degraded, 1 transactions failed or the result is invalid,
 );
 
 /// A database engine.
-#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AppEngine {
     /// SQLite, in fathom itself
+    #[default]
     Sqlite,
     /// PostgreSQL with pgbench, from the distribution's packages
     #[value(alias = "postgresql")]
@@ -48,6 +52,8 @@ pub enum AppEngine {
     Mariadb,
     /// RocksDB's db_bench, from the distribution's packages
     Rocksdb,
+    /// redb, in fathom itself
+    Redb,
 }
 
 /// What a transaction does.
@@ -123,13 +129,19 @@ pub struct AppSetting {
 
 /// Arguments of `fathom app`.
 #[derive(Args, Clone, Debug)]
-#[command(allow_missing_positional = true)]
+#[command(override_usage = "fathom app [OPTIONS] [ENGINE] <PATH>")]
 pub struct AppArgs {
-    /// Engine
-    #[arg(value_name = "ENGINE", value_enum, default_value = "sqlite")]
-    pub engine: AppEngine,
+    /// Engine; sqlite where only PATH is given
+    #[arg(value_name = "ENGINE", value_parser = EngineOrPath, required = true)]
+    pub first: PathBuf,
     /// Directory (a folder is created in it and removed at the end)
-    #[arg(required = true)]
+    #[arg(value_name = "PATH")]
+    pub second: Option<PathBuf>,
+    /// The engine.
+    #[arg(skip)]
+    pub engine: AppEngine,
+    /// The directory.
+    #[arg(skip)]
     pub path: PathBuf,
     /// What a transaction does
     ///
@@ -152,7 +164,7 @@ pub struct AppArgs {
     pub script: Option<PathBuf>,
     /// Size of the database: 100,000 accounts for each unit
     ///
-    /// About 10 MB with SQLite and 15 MB with PostgreSQL for each unit, as in pgbench. MariaDB has a table of 100,000 rows for each
+    /// About 10 MB with SQLite, 15 MB with PostgreSQL and 17 MB with redb for each unit, as in pgbench. MariaDB has a table of 100,000 rows for each
     /// unit, about 24 MB; RocksDB 100,000 keys of 16 bytes with values of 100 bytes, about 12 MB.
     #[arg(long, value_name = "N", default_value = "10", value_parser = values::whole_number::<1, 100_000>, help_heading = "Load")]
     pub scale: u32,
@@ -191,17 +203,18 @@ pub struct AppArgs {
     pub journal: AppJournal,
     /// Cache of the engine
     ///
-    /// shared_buffers of PostgreSQL, innodb_buffer_pool_size of MariaDB, the block cache of RocksDB, or the cache of each connection
-    /// of SQLite.
+    /// shared_buffers of PostgreSQL, innodb_buffer_pool_size of MariaDB, the block cache of RocksDB, the cache of redb, or that of each
+    /// connection of SQLite.
     #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = "Engine")]
     pub cache: Option<Bytes>,
     /// Set a setting of the engine
     ///
-    /// Of postgresql.conf, of MariaDB's configuration file, a pragma of SQLite, or an option of db_bench. With several values,
-    /// separated by commas, each is measured. May be given more than once.
+    /// Of postgresql.conf, of MariaDB's configuration file, a pragma of SQLite, or an option of db_bench. redb has durability (immediate
+    /// or none), two_phase_commit, quick_repair, and value_size, the size of a row. With several values, separated by commas, each is
+    /// measured. May be given more than once.
     #[arg(long = "setting", value_name = "NAME=VALUE,VALUE", value_parser = setting, help_heading = "Engine")]
     pub set: Vec<AppSetting>,
-    /// Directory for the log, on another device; not with sqlite
+    /// Directory for the log, on another device; not with sqlite and redb
     ///
     /// A folder is created in it and removed at the end.
     #[arg(
@@ -240,6 +253,25 @@ impl CommandArgs for AppArgs {
     }
 
     fn finish(&mut self) -> Result<(), String> {
+        match &self.second {
+            Some(path) => {
+                let name = self.first.to_string_lossy();
+                self.engine = AppEngine::from_str(&name, false).map_err(|_| {
+                    let all = AppEngine::value_variants().iter();
+                    let all = all.filter_map(ValueEnum::to_possible_value);
+                    let all: Vec<String> = all.map(|one| one.get_name().to_owned()).collect();
+                    format!("{name} is not an engine: {}", all.join(", "))
+                })?;
+                self.path.clone_from(path);
+            }
+            None if AppEngine::from_str(&self.first.to_string_lossy(), false).is_ok() => {
+                let name = self.first.display();
+                return Err(format!(
+                    "the directory is missing, as in `fathom app {name} PATH`; a directory of this name is ./{name}"
+                ));
+            }
+            None => self.path.clone_from(&self.first),
+        }
         if self.script.is_some() && self.engine != AppEngine::Postgres {
             return Err(
                 "--script is a script of pgbench: name the engine, as in `fathom app postgres PATH --script=FILE`"
@@ -249,7 +281,7 @@ impl CommandArgs for AppArgs {
         let of_sysbench = self.engine == AppEngine::Mariadb;
         if self.transaction.is_some_and(|one| !one.suits(self.engine)) {
             return Err(
-                "--transaction: tpcb-like, simple-update and select-only are those of sqlite and postgres; oltp_read_write, \
+                "--transaction: tpcb-like, simple-update and select-only are those of sqlite, redb and postgres; oltp_read_write, \
                  oltp_read_only and oltp_point_select those of mariadb; overwrite, readrandom, readwhilewriting and fillseq those of rocksdb"
                     .to_owned(),
             );
@@ -263,11 +295,15 @@ impl CommandArgs for AppArgs {
                     .to_owned(),
             );
         }
-        if self.log_path.is_some() && self.engine == AppEngine::Sqlite {
-            return Err(
-                "--log-path: SQLite keeps its log beside the database; name another engine, as in `fathom app postgres PATH --log-path=DIR`"
-                    .to_owned(),
-            );
+        let keeps_log = match self.engine {
+            AppEngine::Sqlite => Some("SQLite keeps its log beside the database"),
+            AppEngine::Redb => Some("redb has one file, without a log"),
+            AppEngine::Postgres | AppEngine::Mariadb | AppEngine::Rocksdb => None,
+        };
+        if let Some(reason) = keeps_log.filter(|_| self.log_path.is_some()) {
+            return Err(format!(
+                "--log-path: {reason}; name another engine, as in `fathom app postgres PATH --log-path=DIR`"
+            ));
         }
         if let Some(twice) = self.set.iter().enumerate().find_map(|(place, one)| {
             let before = &self.set[..place];
@@ -296,11 +332,28 @@ impl CommandArgs for AppArgs {
         }
         if self.latency_limit.is_some() && of_sysbench {
             return Err(
-                "--latency-limit: sysbench skips no transactions; use the engine postgres or sqlite, or --tps alone"
+                "--latency-limit: sysbench skips no transactions; use another engine, or --tps alone"
                     .to_owned(),
             );
         }
         Ok(())
+    }
+}
+
+/// The first operand: an engine, or the directory where it is the only one. Which of them is known when all operands are.
+#[derive(Clone, Debug)]
+struct EngineOrPath;
+
+impl TypedValueParser for EngineOrPath {
+    type Value = PathBuf;
+
+    fn parse_ref(&self, _: &Command, _: Option<&Arg>, value: &OsStr) -> Result<PathBuf, Error> {
+        Ok(value.into())
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let all = AppEngine::value_variants().iter();
+        Some(Box::new(all.filter_map(ValueEnum::to_possible_value)))
     }
 }
 
@@ -310,7 +363,7 @@ impl AppTransaction {
         use AppTransaction::{OltpPointSelect, OltpReadOnly, OltpReadWrite};
         use AppTransaction::{SelectOnly, SimpleUpdate, TpcbLike};
         match engine {
-            AppEngine::Sqlite | AppEngine::Postgres => {
+            AppEngine::Sqlite | AppEngine::Postgres | AppEngine::Redb => {
                 matches!(self, TpcbLike | SimpleUpdate | SelectOnly)
             }
             AppEngine::Mariadb => matches!(self, OltpReadWrite | OltpReadOnly | OltpPointSelect),
@@ -336,9 +389,9 @@ impl AppArgs {
     #[must_use]
     pub fn transaction(&self) -> AppTransaction {
         self.transaction.unwrap_or(match self.engine {
-            AppEngine::Sqlite | AppEngine::Postgres => AppTransaction::TpcbLike,
             AppEngine::Mariadb => AppTransaction::OltpReadWrite,
             AppEngine::Rocksdb => AppTransaction::Overwrite,
+            AppEngine::Sqlite | AppEngine::Postgres | AppEngine::Redb => AppTransaction::TpcbLike,
         })
     }
 }

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use fathom_app::{
     AppReport, AppSpec, Circumstances, Distribution, Engine, Journal, Measured, MemoryReport,
-    MemoryRow, PrivateFolder, Transaction, abandoned_folders, data_size, drop_from_cache,
-    find_mariadb, find_postgres, find_rocksdb, log_folder_of,
+    MemoryRow, PrivateFolder, Transaction, abandoned_folders, check_setting, data_size,
+    drop_from_cache, find_mariadb, find_postgres, find_rocksdb, log_folder_of,
 };
 use fathom_cli::{
     AppArgs, AppDistribution, AppEngine, AppJournal, AppMemory, AppSetting, AppTransaction,
@@ -51,8 +51,8 @@ const MARIADB: u64 = 192 << 20;
 /// Two tables of 64 MiB in memory.
 const ROCKSDB: u64 = PROGRAMS + (128 << 20);
 const EACH_CLIENT: u64 = 2 << 20;
-/// Part of a memory limit that PostgreSQL gets as shared_buffers, as its documentation recommends for a whole machine, and RocksDB
-/// as its block cache.
+/// Part of a memory limit that PostgreSQL gets as shared_buffers, as its documentation recommends for a whole machine, and RocksDB and
+/// redb as their own cache.
 const SHARED_BUFFERS: u64 = 4;
 /// Time between two looks at a process.
 const POLL: Duration = Duration::from_millis(20);
@@ -110,6 +110,7 @@ fn app(args: &AppArgs) -> Result<Outcome, Stop> {
     }
     let text = |error: fathom_app::AppError| error.to_string();
     find_engine(args.engine)?;
+    check_settings(args)?;
     let folder = PrivateFolder::create(&args.path).map_err(text)?;
     let log = args
         .log_path
@@ -127,9 +128,9 @@ fn app(args: &AppArgs) -> Result<Outcome, Stop> {
         "fathom app: creates the database ({} units of 100,000 {})",
         args.scale,
         match spec.engine {
-            Engine::Sqlite | Engine::Postgres => "accounts",
             Engine::Mariadb => "rows",
             Engine::Rocksdb => "keys",
+            _ => "accounts",
         }
     );
     prepare(&spec, folder.path())?;
@@ -147,12 +148,21 @@ fn app(args: &AppArgs) -> Result<Outcome, Stop> {
 /// Whether the programs of an engine are installed.
 fn find_engine(engine: AppEngine) -> Result<(), String> {
     match engine {
-        AppEngine::Sqlite => Ok(()),
+        AppEngine::Sqlite | AppEngine::Redb => Ok(()),
         AppEngine::Postgres => find_postgres().map(drop),
         AppEngine::Mariadb => find_mariadb(),
         AppEngine::Rocksdb => find_rocksdb().map(drop),
     }
     .map_err(|error| error.to_string())
+}
+
+/// The settings of an engine in this process, before anything is created.
+fn check_settings(args: &AppArgs) -> Result<(), String> {
+    let engine = engine_of(args.engine);
+    args.set
+        .iter()
+        .try_for_each(|one| check_setting(engine, &one.name, &one.values))
+        .map_err(|error| error.to_string())
 }
 
 /// One measurement of an experiment.
@@ -223,6 +233,16 @@ fn combinations(settings: &[AppSetting]) -> Vec<Vec<(String, String)>> {
     })
 }
 
+fn engine_of(engine: AppEngine) -> Engine {
+    match engine {
+        AppEngine::Sqlite => Engine::Sqlite,
+        AppEngine::Postgres => Engine::Postgres,
+        AppEngine::Mariadb => Engine::Mariadb,
+        AppEngine::Rocksdb => Engine::Rocksdb,
+        AppEngine::Redb => Engine::Redb,
+    }
+}
+
 fn spec_of(args: &AppArgs) -> AppSpec {
     let transaction = match (&args.script, args.transaction()) {
         (Some(script), _) => {
@@ -240,12 +260,7 @@ fn spec_of(args: &AppArgs) -> AppSpec {
         (None, AppTransaction::FillSeq) => Transaction::FillSeq,
     };
     AppSpec {
-        engine: match args.engine {
-            AppEngine::Sqlite => Engine::Sqlite,
-            AppEngine::Postgres => Engine::Postgres,
-            AppEngine::Mariadb => Engine::Mariadb,
-            AppEngine::Rocksdb => Engine::Rocksdb,
-        },
+        engine: engine_of(args.engine),
         transaction,
         scale: args.scale,
         clients: args.clients.first().copied().unwrap_or(1),
@@ -274,7 +289,7 @@ fn user_of<'a>(
     engine: Engine,
     folders: impl Iterator<Item = &'a Path>,
 ) -> Result<Option<(u32, u32)>, String> {
-    if engine == Engine::Sqlite || !geteuid().is_root() {
+    if engine.is_in_process() || !geteuid().is_root() {
         return Ok(None);
     }
     let (name, user) = unprivileged_user(engine)?;
@@ -287,9 +302,9 @@ fn user_of<'a>(
 /// The user of a server that refuses to run as root: that of the packages, or nobody.
 fn unprivileged_user(engine: Engine) -> Result<(String, (u32, u32)), String> {
     let own = match engine {
-        Engine::Sqlite | Engine::Postgres => "postgres",
+        Engine::Postgres => "postgres",
         Engine::Mariadb => "mysql",
-        Engine::Rocksdb => "nobody",
+        _ => "nobody",
     };
     let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     [own, "nobody"]
@@ -633,7 +648,7 @@ fn wrapped(sentences: &[String]) -> String {
 /// Memory that holds no data of the user.
 fn programs(engine: Engine) -> u64 {
     match engine {
-        Engine::Sqlite | Engine::Postgres => PROGRAMS,
+        Engine::Sqlite | Engine::Postgres | Engine::Redb => PROGRAMS,
         Engine::Mariadb => MARIADB,
         Engine::Rocksdb => ROCKSDB,
     }
@@ -666,7 +681,7 @@ fn measure(
         spec.read_first = true;
         spec.cache = spec.cache.or(match spec.engine {
             Engine::Sqlite => None,
-            Engine::Postgres | Engine::Rocksdb => Some(limit / SHARED_BUFFERS),
+            Engine::Postgres | Engine::Rocksdb | Engine::Redb => Some(limit / SHARED_BUFFERS),
             // It does not use the page cache.
             Engine::Mariadb => Some(limit),
         });
@@ -824,7 +839,7 @@ fn facts(report: &AppReport) -> Vec<(String, String)> {
     ];
     match spec.engine {
         Engine::Sqlite => facts.push(("journal".to_owned(), spec.journal.name().to_owned())),
-        Engine::Postgres | Engine::Rocksdb => {}
+        Engine::Postgres | Engine::Rocksdb | Engine::Redb => {}
         Engine::Mariadb => {
             let distribution = spec.distribution.name().to_owned();
             facts.push(("distribution".to_owned(), distribution));

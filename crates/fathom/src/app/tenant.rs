@@ -15,7 +15,10 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::child::{Answer, Phase, answer, variable};
 use super::streams::Gate;
-use super::{POLL, Stop, fill, find_engine, is_interrupted, prepare, spec_of, steps, user_of};
+use super::{
+    POLL, Stop, check_settings, engine_of, fill, find_engine, is_interrupted, prepare, spec_of,
+    steps, user_of,
+};
 use crate::print::note_line;
 
 /// EIO: transactions failed.
@@ -77,6 +80,7 @@ impl TenantApps {
                 ));
             }
             find_engine(args.engine).map_err(wrong)?;
+            check_settings(&args).map_err(wrong)?;
             apps.push(TenantApp {
                 name: tenant.name.clone(),
                 words,
@@ -124,7 +128,7 @@ impl TenantApps {
             all.running.push(RunningApp {
                 place,
                 name: job.name.clone(),
-                words: app.words.clone(),
+                words: described(&app.words, &app.args),
                 child,
                 gate,
                 delay: job.start.delay.0,
@@ -158,6 +162,19 @@ impl TenantApp {
             Err(Stop::Failed(message)) => Err(message),
         }
     }
+}
+
+/// The arguments of an application with the engine and the clients, which may be defaults.
+fn described(words: &[String], args: &AppArgs) -> Vec<String> {
+    let mut all = words.to_vec();
+    if all.first().is_none_or(|word| word.starts_with('-')) {
+        all.insert(0, engine_of(args.engine).name().to_owned());
+    }
+    if !all.iter().any(|word| word.starts_with("--clients")) {
+        let clients = args.clients.first().copied().unwrap_or(1);
+        all.push(format!("--clients={clients}"));
+    }
+    all
 }
 
 /// Starts the process of the transactions. Where it is limited, it is in the group before it starts any other.

@@ -1,0 +1,35 @@
+//! In place of engines that this build does not have.
+
+#[cfg(not(all(feature = "sqlite", feature = "key-value")))]
+mod absent {
+    use std::path::Path;
+
+    use crate::{AppError, AppSpec, Measured, Probe};
+
+    fn missing<T>(spec: &AppSpec) -> Result<T, AppError> {
+        Err(AppError::Missing(format!(
+            "this fathom was built without {}: build it with the default features",
+            spec.engine.title()
+        )))
+    }
+
+    pub(crate) fn prepare(spec: &AppSpec, _: &Path, _: &dyn Probe) -> Result<(), AppError> {
+        missing(spec)
+    }
+
+    pub(crate) fn run(spec: &AppSpec, _: &Path, _: &dyn Probe) -> Result<Measured, AppError> {
+        missing(spec)
+    }
+}
+
+#[cfg(not(all(feature = "sqlite", feature = "key-value")))]
+pub(crate) use self::absent::{prepare, run};
+
+/// Fails where Cargo.lock has another version of a crate.
+#[cfg(test)]
+pub(crate) fn locked(name: &str, version: &str) {
+    let lock = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock");
+    let lock = std::fs::read_to_string(lock).expect("Cargo.lock");
+    let wanted = format!("name = \"{name}\"\nversion = \"{version}\"\n");
+    assert!(lock.contains(&wanted), "{name} is not {version}");
+}
