@@ -12,7 +12,7 @@ use crate::values;
 pub(crate) const TEXT: Text = (
     "Continue an experiment that was interrupted or killed",
     "Continues a sweep, a search or a suite where it was interrupted, killed or stopped. Cells that are finished are not \
-     measured again. Of a run on several hosts (--hosts) whose controller was killed it fetches what the agents recorded; a load \
+     measured again. Of a run on several hosts whose controller was killed it fetches what the agents recorded; a load \
      that still runs goes on. Without RUN it continues the latest experiment that is not finished.",
     "Examples:
   fathom resume
