@@ -27,7 +27,7 @@ use self::identity::{Identity, Place, identities};
 pub(crate) use self::walk::Disk;
 
 /// Documents that wait for the store.
-const DOCUMENTS_IN_MEMORY: usize = 16;
+const DOCUMENTS_IN_MEMORY: usize = 2;
 /// Name of the format of imported results in the store.
 pub const STORED_FORMAT: &str = "fathom import";
 
