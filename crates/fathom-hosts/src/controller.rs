@@ -285,12 +285,7 @@ impl Controller {
         run.turn();
         run.measure_clocks(|worker| &mut worker.before);
         on_phase(ControllerPhase::Running);
-        run.wait(interrupts);
-        on_phase(ControllerPhase::Collecting);
-        run.collect(interrupts);
-        run.measure_clocks(|worker| &mut worker.after);
-        run.release();
-        Ok(run.results())
+        Ok(run.end(interrupts, on_phase))
     }
 
     /// Those of the agents that answer, busy or not. They hear that there is a controller again.
@@ -555,12 +550,7 @@ impl Controller {
         }
         on_phase(ControllerPhase::Running);
         run.start();
-        run.wait(interrupts);
-        on_phase(ControllerPhase::Collecting);
-        run.collect(interrupts);
-        run.measure_clocks(|worker| &mut worker.after);
-        run.release();
-        Ok(run.results())
+        Ok(run.end(interrupts, on_phase))
     }
 
     fn orders(
@@ -796,6 +786,20 @@ impl Run<'_> {
             (worker, start)
         });
         self.controller.send_each(starts);
+    }
+
+    /// From the start of the load to the results of all hosts.
+    fn end(
+        mut self,
+        interrupts: &dyn Fn() -> u32,
+        on_phase: &mut dyn FnMut(ControllerPhase),
+    ) -> Vec<HostResult> {
+        self.wait(interrupts);
+        on_phase(ControllerPhase::Collecting);
+        self.collect(interrupts);
+        self.measure_clocks(|worker| &mut worker.after);
+        self.release();
+        self.results()
     }
 
     /// Waits for the end of the load on every host.
