@@ -7,7 +7,7 @@ use std::thread;
 
 use common::{
     Json, check_near, device_code, filename_arg, lock_machine_exclusive, lock_machine_shared,
-    program, retry_measurement, retry_where_threads_waited, split_args, start,
+    percentile, program, retry_measurement, retry_where_threads_waited, split_args, start,
 };
 use fathom_testkit::{
     DeviceOptions, FaultDevice, Latency, Limit, LoopDevice, LoopOptions, Op, Scratch, Throttle,
@@ -124,11 +124,27 @@ fn a_bandwidth_limit_is_measured() {
     });
 }
 
-/// The nearest-rank percentile.
-fn percentile(sorted: &[u64], percent: f64) -> f64 {
-    let rank = (percent / 100.0 * sorted.len() as f64).ceil().max(1.0) as usize;
-    sorted[rank - 1] as f64
+/// The times of the reads of 4 KiB that the device logged, sorted. Clears its log.
+fn logged_reads(device: &FaultDevice) -> Vec<u64> {
+    let log = device.log();
+    device.clear_log();
+    let reads = log.iter().filter(|one| one.len == 4096);
+    let mut times: Vec<u64> = reads.map(fathom_testkit::Entry::latency_ns).collect();
+    times.sort_unstable();
+    times
 }
+
+/// A percentile of what a read takes beyond the time in the device, by a plain loop: ns.
+fn carried(device: &FaultDevice, micros: u64, percents: [f64; 2]) -> [f64; 2] {
+    device.clear_log();
+    let count = (1_000_000 / micros.max(1)).clamp(40, 400);
+    let reads = common::plain_reads(&device.path(), count);
+    let own = logged_reads(device);
+    percents.map(|percent| (percentile(&reads, percent) - percentile(&own, percent)).max(0.0))
+}
+
+/// How far a latency may lie from the known one, ns.
+const TOLERANCE: f64 = 300_000.0;
 
 fn check_latency(micros: u64, (engine, depth): (&str, u32)) -> Result<(), String> {
     let latency = Latency {
@@ -140,20 +156,15 @@ fn check_latency(micros: u64, (engine, depth): (&str, u32)) -> Result<(), String
         ..DeviceOptions::default()
     })
     .expect("a fault device");
-    device.clear_log();
+    let percents = [50.0, 99.0];
+    let before = carried(&device, micros, percents);
     let mut command = program(split_args(&format!(
         "run --name=x --rw=randread --bs=4k --size=32m --direct=1 --ioengine={engine} --iodepth={depth} --time_based \
          --norandommap --runtime=2 --output-format=json"
     )));
     command.arg(filename_arg(&device.path()));
     let json = start(command).finish().expect_done().json();
-    let mut own: Vec<u64> = device
-        .log()
-        .iter()
-        .filter(|one| one.len == 4096)
-        .map(fathom_testkit::Entry::latency_ns)
-        .collect();
-    own.sort_unstable();
+    let own = logged_reads(&device);
     let reported = json.number("/jobs/0/read/total_ios");
     if own.len() < reported as usize {
         return Err(format!(
@@ -161,14 +172,17 @@ fn check_latency(micros: u64, (engine, depth): (&str, u32)) -> Result<(), String
             own.len()
         ));
     }
-    for percent in [50.0, 99.0] {
+    // Never less than the device took, and no more than the device and the way to it and back.
+    let after = carried(&device, micros, percents);
+    for (number, percent) in percents.into_iter().enumerate() {
         let pointer = format!("/jobs/0/read/clat_ns/percentile/{percent:.6}");
-        check_near(
-            &format!("p{percent} of clat, ns"),
-            json.number(&pointer),
-            percentile(&own, percent),
-            300_000.0,
-        )?;
+        let (clat, device) = (json.number(&pointer), percentile(&own, percent));
+        let way = before[number].max(after[number]);
+        if !(device - TOLERANCE..=device + TOLERANCE.max(way + TOLERANCE / 2.0)).contains(&clat) {
+            return Err(format!(
+                "p{percent} of clat, ns: {clat} instead of {device} of the device and {way} of the way to it"
+            ));
+        }
     }
     let (iops, mean) = (
         json.number("/jobs/0/read/iops"),

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -46,6 +47,36 @@ fn lock_machine(operation: FlockOperation) -> MachineLock {
         .expect("a lock file");
     flock(&file, operation).expect("the lock");
     MachineLock(file)
+}
+
+/// Times of single reads of 4 KiB in ns, sorted: what the kernel and the machine need to carry a read to the device and back, by a
+/// plain loop that has nothing of fathom. On a machine whose sleeping threads wake late, it is more than what the device logs.
+pub fn plain_reads(device: &Path, count: u64) -> Vec<u64> {
+    const BLOCK: usize = 4096;
+    let file = File::options()
+        .read(true)
+        .custom_flags(rustix::fs::OFlags::DIRECT.bits() as i32)
+        .open(device)
+        .expect("the device");
+    let mut memory = vec![0u8; 2 * BLOCK];
+    let aligned = memory.as_ptr().align_offset(BLOCK);
+    let buffer = &mut memory[aligned..aligned + BLOCK];
+    let mut times: Vec<u64> = (0..count)
+        .map(|number| {
+            let begin = Instant::now();
+            file.read_exact_at(buffer, number % 256 * BLOCK as u64)
+                .expect("a read");
+            begin.elapsed().as_nanos() as u64
+        })
+        .collect();
+    times.sort_unstable();
+    times
+}
+
+/// The nearest-rank percentile of sorted values.
+pub fn percentile(sorted: &[u64], percent: f64) -> f64 {
+    let rank = (percent / 100.0 * sorted.len() as f64).ceil().max(1.0) as usize;
+    sorted[rank - 1] as f64
 }
 
 /// Gives this thread, and the devices and programs that it starts from now on, a real-time
