@@ -212,7 +212,8 @@ impl Bursts {
             ArrivalModel::OnOff { gap, .. } => gap,
             _ => 0.0,
         };
-        let even = expression == Expression::Fio;
+        // Bursts that differ become a rate in a job file, of which fio sends as many at once as are due.
+        let even = expression == Expression::Fio && stream.equal_bursts().is_some();
         let more = if even { mean.round() - mean } else { 0.0 };
         Some(Bursts {
             mean,

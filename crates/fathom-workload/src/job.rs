@@ -336,10 +336,10 @@ fn pace(job: &mut String, stream: &Stream, jobs: u64, streams: u64, scale: Scale
             let _ = writeln!(job, "numjobs={jobs}");
         }
     };
-    if let Some(burst) = stream.burst() {
+    let bursts = stream.burst().filter(|_| !stream.is_in_step());
+    if let (Some(_), Some(size)) = (bursts, stream.equal_bursts()) {
         clones(job, jobs);
-        let size = burst.round().max(2.0);
-        let busy = (burst * stream.arrivals.mean_gap - stream.think.mean()).max(0.0);
+        let busy = (size * stream.arrivals.mean_gap - stream.think.mean()).max(0.0);
         let think = (size * stream.arrivals.mean_gap / scale.rate - busy).max(1000.0);
         let _ = writeln!(
             job,
@@ -347,6 +347,19 @@ fn pace(job: &mut String, stream: &Stream, jobs: u64, streams: u64, scale: Scale
              thinktime={:.0}\nthinktime_blocks={size:.0}\nthinktime_blocks_type=issue",
             duration(think),
             think / 1000.0
+        );
+        return;
+    }
+    if let (Some(depth), Some(burst)) = (closed, bursts) {
+        clones(job, jobs);
+        let _ = writeln!(
+            job,
+            "# bursts of {burst:.1} I/Os on average: what is due at a rate, once all before have completed\niodepth={depth}"
+        );
+        rates(
+            job,
+            stream,
+            stream.iops() * scale.rate * streams as f64 / jobs as f64,
         );
         return;
     }
@@ -388,15 +401,7 @@ fn pace(job: &mut String, stream: &Stream, jobs: u64, streams: u64, scale: Scale
         let _ = writeln!(job, "time_based=0\nio_size={:.0}", all.max(1.0));
         return;
     }
-    let of = |share: f64| (rate * share).round().max(1.0);
-    let reads = stream.read_share();
-    let _ = if reads > 0.995 {
-        writeln!(job, "rate_iops={:.0}", of(1.0))
-    } else if reads < 0.005 {
-        writeln!(job, "rate_iops=,{:.0}", of(1.0))
-    } else {
-        writeln!(job, "rate_iops={:.0},{:.0}", of(reads), of(1.0 - reads))
-    };
+    rates(job, stream, rate);
     if matches!(stream.arrivals.model, ArrivalModel::Constant { .. }) {
         return;
     }
@@ -408,5 +413,18 @@ fn pace(job: &mut String, stream: &Stream, jobs: u64, streams: u64, scale: Scale
         )
     } else {
         writeln!(job, "rate_process=poisson")
+    };
+}
+
+/// The option of the rate, divided among reads and writes as in the stream.
+fn rates(job: &mut String, stream: &Stream, rate: f64) {
+    let of = |share: f64| (rate * share).round().max(1.0);
+    let reads = stream.read_share();
+    let _ = if reads > 0.995 {
+        writeln!(job, "rate_iops={:.0}", of(1.0))
+    } else if reads < 0.005 {
+        writeln!(job, "rate_iops=,{:.0}", of(1.0))
+    } else {
+        writeln!(job, "rate_iops={:.0},{:.0}", of(reads), of(1.0 - reads))
     };
 }

@@ -133,16 +133,34 @@ impl Stream {
     #[must_use]
     pub fn burst(&self) -> Option<f64> {
         let limit = f64::from(self.depth.as_ref()?.closed?);
+        let latency = self.latency.mean();
         match self.arrivals.model {
             ArrivalModel::OnOff { burst, gap, .. }
-                if burst >= 2.0
-                    && burst > 0.6 * limit
-                    && burst * gap < 0.5 * self.latency.mean() =>
+                if burst >= 2.0 && burst > 0.6 * limit && burst * gap < 0.5 * latency =>
             {
                 Some(burst)
             }
             _ => None,
         }
+    }
+
+    /// Whether its bursts are no more than a depth: the I/Os of a plain closed loop that all take the same time complete together, so
+    /// that as many are sent at once, without a pause.
+    #[must_use]
+    pub fn is_in_step(&self) -> bool {
+        let closed = self.depth.as_ref().and_then(|depth| depth.closed);
+        let (Some(limit), Some(burst)) = (closed, self.burst()) else {
+            return false;
+        };
+        let even = self.latency.quantile(0.9) <= 1.2 * self.latency.quantile(0.1);
+        even && burst >= 0.9 * f64::from(limit) && self.think.mean() <= 0.02 * self.latency.mean()
+    }
+
+    /// The number of I/Os of each burst, where all have the same.
+    #[must_use]
+    pub fn equal_bursts(&self) -> Option<f64> {
+        let size = self.burst()?;
+        ((size - size.round()).abs() < 0.1).then_some(size.round())
     }
 
     /// Reads and writes.

@@ -729,15 +729,14 @@ fn jitter_is_not_poisson() {
     assert_eq!(found.arrivals.model.name(), "constant");
 }
 
-/// Regression 1407: bursts that wait for the one before became independent slots, each of which sends its next I/O when its own has
-/// completed: where a burst waits for its slowest I/O, the copy ran at 1.4 to 1.55 times the rate.
-#[test]
-fn bursts_that_wait_for_each_other_keep_their_rate() {
+/// Bursts of reads of some 20 ms and writes of some 3 ms, each after all of the one before and a pause of 1 ms. `size` is the number
+/// of I/Os of each.
+fn waiting_bursts(size: impl Fn(u64) -> u64) -> Vec<TraceIo> {
     let (mut rng, mut now) = (Rng(65), 0.0);
     let mut ios = Vec::new();
     for burst in 0..4000 {
         let mut free = 0.0_f64;
-        for _ in 0..8 + burst % 2 {
+        for _ in 0..size(burst) {
             now += rng.exponential(3.0 * US);
             let (kind, latency) = if rng.uniform() < 0.7 {
                 (IoKind::Read, 20.0 * MS + rng.exponential(0.2 * MS))
@@ -752,26 +751,80 @@ fn bursts_that_wait_for_each_other_keep_their_rate() {
         }
         now = free + 1.0 * MS + rng.exponential(0.1 * MS);
     }
-    let found = round_trip(&ios);
-    near(only(&found).burst().expect("bursts"), 8.5, "burst");
+    ios
+}
+
+/// The number after `OPTION=` in a job file.
+fn value(job: &str, option: &str) -> f64 {
+    let from = job
+        .find(option)
+        .unwrap_or_else(|| panic!("no {option} in {job}"));
+    let line = job[from + option.len()..].lines().next();
+    line.and_then(|value| value.split(',').next()?.parse().ok())
+        .expect("a number")
+}
+
+/// Regression 1407: bursts that wait for the one before became independent slots, each of which sends its next I/O when its own has
+/// completed: where a burst waits for its slowest I/O, the copy ran at 1.4 to 1.55 times the rate.
+#[test]
+fn bursts_that_wait_for_each_other_keep_their_rate() {
+    let found = round_trip(&waiting_bursts(|_| 8));
+    near(only(&found).burst().expect("bursts"), 8.0, "burst");
     let job = fio_job(&found, "t", Scale::default());
-    let value = |option: &str| -> f64 {
-        let from = job
-            .find(option)
-            .unwrap_or_else(|| panic!("no {option} in {job}"));
-        let line = job[from + option.len()..].lines().next();
-        line.and_then(|value| value.parse().ok()).expect("a number")
-    };
     assert!(job.contains("thinktime_blocks_type=issue"), "{job}");
-    let size = value("iodepth=");
-    assert_eq!(size, value("thinktime_blocks="));
+    let size = value(&job, "iodepth=");
+    assert_eq!(size, 8.0);
+    assert_eq!(size, value(&job, "thinktime_blocks="));
     // A burst takes as long as its slowest I/O, then comes the pause: the rate is that of the trace.
     let slowest = 20.5 * MS;
     near(
-        size * 1e9 / (slowest + value("thinktime=") * US),
+        size * 1e9 / (slowest + value(&job, "thinktime=") * US),
         found.iops(),
         "rate of the job file",
     );
+}
+
+/// Regression 1409: bursts of 8 and 9 I/Os, and of 3 and 4 of a sequential read, became bursts of one size, at which the device was
+/// never as deep as in the trace.
+#[test]
+fn bursts_that_differ_become_a_rate() {
+    let found = round_trip(&waiting_bursts(|burst| 8 + burst % 2));
+    near(only(&found).burst().expect("bursts"), 8.5, "burst");
+    let job = fio_job(&found, "t", Scale::default());
+    assert!(!job.contains("thinktime"), "{job}");
+    assert_eq!(value(&job, "iodepth="), 9.0);
+    near(
+        value(&job, "rate_iops="),
+        found.iops() * only(&found).read_share(),
+        "rate of the reads",
+    );
+}
+
+/// Regression 1410: a closed loop without pauses, whose I/Os take the same time and so complete together, became bursts that wait for
+/// their slowest I/O.
+#[test]
+fn a_closed_loop_in_step_is_a_depth() {
+    let (mut rng, mut free) = (Rng(66), [0.0_f64; 16]);
+    let mut ios = Vec::new();
+    for number in 0..32_000_usize {
+        let slot = number % 16;
+        let now = free[slot].max(ios.last().map_or(0.0, |io: &TraceIo| io.time_ns as f64))
+            + rng.exponential(10.0 * US);
+        let latency = 20.0 * MS + rng.exponential(30.0 * US);
+        free[slot] = now + latency;
+        ios.push(TraceIo {
+            latency_ns: Some(latency as u64),
+            ..io(now, IoKind::Read, rng.below(12_800) * 16_384, 16_384)
+        });
+    }
+    let found = profile(&ios);
+    assert!(only(&found).is_in_step());
+    let job = fio_job(&found, "t", Scale::default());
+    assert!(
+        !job.contains("thinktime") && !job.contains("rate_iops"),
+        "{job}"
+    );
+    assert_eq!(value(&job, "iodepth="), 16.0);
 }
 
 /// Regression 1408: the job of a log whose flushes wait for its writes had a queue depth of 16, at which fio sends the flush as soon as
