@@ -179,7 +179,8 @@ fn stream_words(stream: &Stream) -> String {
         } else {
             "flush"
         };
-        let _ = if (flushing.every - 1.0).abs() < 0.01 {
+        let each = (flushing.every - 1.0).abs() < 0.01;
+        let _ = if each || flushing.even && flushing.every < 1.5 {
             write!(text, " with {name} after each write")
         } else if flushing.even {
             write!(

@@ -395,6 +395,19 @@ fn logs_with_a_flush_after_every_n() {
     }
 }
 
+/// Regression 1411: a log whose flush is missing now and then was one "with flush after every 1 writes".
+#[test]
+fn a_flush_after_nearly_each_write_is_after_each() {
+    let mut ios = log(50_000, 12_288, 1, 0.5 * MS, 8);
+    let mut flushes = 0;
+    ios.retain(|io| {
+        flushes += u64::from(io.kind == IoKind::Flush);
+        io.kind != IoKind::Flush || flushes % 20 != 0
+    });
+    let text = sentence(&profile(&ios));
+    assert!(text.ends_with("with fdatasync after each write"), "{text}");
+}
+
 #[test]
 fn streams_of_two_processes_and_of_none() {
     for processes in [true, false] {
