@@ -1,4 +1,4 @@
-//! Server-sent events of a running run. However many watch it, the store is read once a second.
+//! Server-sent events of a running run. However many watch it, the store is read at most twice a second.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,6 +25,7 @@ const LONGEST: Duration = Duration::from_secs(3600);
 /// All streams.
 pub(crate) struct Live {
     slots: Arc<Semaphore>,
+    /// The streams send whole periods after it.
     start: Instant,
     last: Arc<Mutex<Events>>,
 }
@@ -92,7 +93,8 @@ fn until_next(elapsed: Duration) -> Duration {
 /// A part of the document of a run that is measured.
 const BUSY: &[u8] = b"\"state\":\"running\"";
 
-/// An event with the document of `/api/v1/live/RUN`, at most a second old. It is made once for all who watch the run.
+/// An event with the document of `/api/v1/live/RUN`, at most half a second old. It is made once for all who watch the run at one moment;
+/// a stream that begins between two moments has one of its own.
 async fn newest(shared: &Shared, last: &Mutex<Events>, run: &str) -> Event {
     // Whoever comes second waits here for the answer to the first.
     let mut last = last.lock().await;

@@ -337,9 +337,22 @@ fn pace(job: &mut String, stream: &Stream, jobs: u64, streams: u64, scale: Scale
         }
     };
     let bursts = stream.burst().filter(|_| !stream.is_in_step());
-    if let (Some(_), Some(size)) = (bursts, stream.equal_bursts()) {
+    if let (Some(depth), Some(burst)) = (closed, bursts) {
         clones(job, jobs);
-        let busy = (size * stream.arrivals.mean_gap - stream.think.mean()).max(0.0);
+        let Some(size) = stream.equal_bursts() else {
+            // fio sends what is due at a rate when it has waited for completions: more or fewer I/Os at once.
+            let _ = writeln!(
+                job,
+                "# bursts of {burst:.1} I/Os on average, each after all of the one before: a rate within this depth\niodepth={depth}"
+            );
+            rates(
+                job,
+                stream,
+                stream.iops() * scale.rate * streams as f64 / jobs as f64,
+            );
+            return;
+        };
+        let busy = (burst * stream.arrivals.mean_gap - stream.think.mean()).max(0.0);
         let think = (size * stream.arrivals.mean_gap / scale.rate - busy).max(1000.0);
         let _ = writeln!(
             job,
@@ -347,19 +360,6 @@ fn pace(job: &mut String, stream: &Stream, jobs: u64, streams: u64, scale: Scale
              thinktime={:.0}\nthinktime_blocks={size:.0}\nthinktime_blocks_type=issue",
             duration(think),
             think / 1000.0
-        );
-        return;
-    }
-    if let (Some(depth), Some(burst)) = (closed, bursts) {
-        clones(job, jobs);
-        let _ = writeln!(
-            job,
-            "# bursts of {burst:.1} I/Os on average: what is due at a rate, once all before have completed\niodepth={depth}"
-        );
-        rates(
-            job,
-            stream,
-            stream.iops() * scale.rate * streams as f64 / jobs as f64,
         );
         return;
     }

@@ -133,10 +133,11 @@ impl Stream {
     #[must_use]
     pub fn burst(&self) -> Option<f64> {
         let limit = f64::from(self.depth.as_ref()?.closed?);
-        let latency = self.latency.mean();
         match self.arrivals.model {
             ArrivalModel::OnOff { burst, gap, .. }
-                if burst >= 2.0 && burst > 0.6 * limit && burst * gap < 0.5 * latency =>
+                if burst >= 2.0
+                    && burst > 0.6 * limit
+                    && burst * gap < 0.5 * self.latency.mean() =>
             {
                 Some(burst)
             }

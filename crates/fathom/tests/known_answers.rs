@@ -7,7 +7,7 @@ use std::thread;
 
 use common::{
     Json, check_near, device_code, filename_arg, lock_machine_exclusive, lock_machine_shared,
-    percentile, program, retry_measurement, retry_where_threads_waited, split_args, start,
+    program, retry_measurement, retry_where_threads_waited, split_args, start,
 };
 use fathom_testkit::{
     DeviceOptions, FaultDevice, Latency, Limit, LoopDevice, LoopOptions, Op, Scratch, Throttle,
@@ -134,13 +134,26 @@ fn logged_reads(device: &FaultDevice) -> Vec<u64> {
     times
 }
 
-/// A percentile of what a read takes beyond the time in the device, by a plain loop: ns.
-fn carried(device: &FaultDevice, micros: u64, percents: [f64; 2]) -> [f64; 2] {
+/// The nearest-rank percentile.
+fn percentile(sorted: &[u64], percent: f64) -> f64 {
+    let rank = (percent / 100.0 * sorted.len() as f64).ceil().max(1.0) as usize;
+    sorted[rank - 1] as f64
+}
+
+/// What a read takes beyond the time in the device, by fio, at each percentile: ns. More than a millisecond is a disturbance, which
+/// explains nothing.
+fn carried(device: &FaultDevice, micros: u64) -> [f64; 2] {
     device.clear_log();
-    let count = (1_000_000 / micros.max(1)).clamp(40, 400);
-    let reads = common::plain_reads(&device.path(), count);
+    let reads = (1_000_000 / micros.max(1)).clamp(40, 400);
+    let by_fio = common::latency_by_fio(&device.path(), reads);
     let own = logged_reads(device);
-    percents.map(|percent| (percentile(&reads, percent) - percentile(&own, percent)).max(0.0))
+    by_fio.map_or([0.0; 2], |[median, p99]| {
+        [
+            median - percentile(&own, 50.0),
+            p99 - percentile(&own, 99.0),
+        ]
+        .map(|more| more.clamp(0.0, 1e6))
+    })
 }
 
 /// How far a latency may lie from the known one, ns.
@@ -156,8 +169,7 @@ fn check_latency(micros: u64, (engine, depth): (&str, u32)) -> Result<(), String
         ..DeviceOptions::default()
     })
     .expect("a fault device");
-    let percents = [50.0, 99.0];
-    let before = carried(&device, micros, percents);
+    let before = carried(&device, micros);
     let mut command = program(split_args(&format!(
         "run --name=x --rw=randread --bs=4k --size=32m --direct=1 --ioengine={engine} --iodepth={depth} --time_based \
          --norandommap --runtime=2 --output-format=json"
@@ -173,8 +185,8 @@ fn check_latency(micros: u64, (engine, depth): (&str, u32)) -> Result<(), String
         ));
     }
     // Never less than the device took, and no more than the device and the way to it and back.
-    let after = carried(&device, micros, percents);
-    for (number, percent) in percents.into_iter().enumerate() {
+    let after = carried(&device, micros);
+    for (number, percent) in [50.0, 99.0].into_iter().enumerate() {
         let pointer = format!("/jobs/0/read/clat_ns/percentile/{percent:.6}");
         let (clat, device) = (json.number(&pointer), percentile(&own, percent));
         let way = before[number].max(after[number]);

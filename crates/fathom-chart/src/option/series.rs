@@ -282,6 +282,10 @@ fn one(
             option["type"] = json!("scatter");
             option["symbolSize"] = json!(8);
             option["z"] = json!(4);
+            if series.points.len() > MANY_DOTS {
+                option["large"] = json!(true);
+                option["largeThreshold"] = json!(MANY_DOTS);
+            }
         }
         SeriesShape::Line => {
             option["type"] = json!("line");
@@ -316,6 +320,9 @@ fn one(
     }
     option
 }
+
+/// More dots than this are one shape: with a shape for each, drawing 2,000 takes longer than 100 ms.
+const MANY_DOTS: usize = 500;
 
 /// A symbol for each colour, so that lines are distinguishable without colours; hollow if dashed.
 fn symbol(series: &ChartSeries) -> String {
@@ -507,6 +514,21 @@ mod tests {
             body: ChartBody::Series(names.iter().enumerate().map(one).collect()),
             ..Chart::default()
         }
+    }
+
+    /// Regression 1412: each dot of a trend was a shape of its own; with 2,000 runs, the page showed a click after 128 ms.
+    #[test]
+    fn regression_1412_many_dots_are_one_shape() {
+        let large = |count: usize| {
+            let points: Vec<_> = (0..count).map(|n| (n as f64, 1.0)).collect();
+            let mut chart = lines(&["runs"], &points);
+            if let ChartBody::Series(all) = &mut chart.body {
+                all[0].shape = SeriesShape::Dots;
+            }
+            option(&chart, Medium::Page)["series"][0]["large"].clone()
+        };
+        assert_eq!(large(2000), true);
+        assert_eq!(large(200), Value::Null);
     }
 
     /// Regression 0835: the names at the ends of load curves that turn back beyond the knee were struck through by the curves.

@@ -5,7 +5,6 @@ use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -49,34 +48,24 @@ fn lock_machine(operation: FlockOperation) -> MachineLock {
     MachineLock(file)
 }
 
-/// Times of single reads of 4 KiB in ns, sorted: what the kernel and the machine need to carry a read to the device and back, by a
-/// plain loop that has nothing of fathom. On a machine whose sleeping threads wake late, it is more than what the device logs.
-pub fn plain_reads(device: &Path, count: u64) -> Vec<u64> {
-    const BLOCK: usize = 4096;
-    let file = File::options()
-        .read(true)
-        .custom_flags(rustix::fs::OFlags::DIRECT.bits() as i32)
-        .open(device)
-        .expect("the device");
-    let mut memory = vec![0u8; 2 * BLOCK];
-    let aligned = memory.as_ptr().align_offset(BLOCK);
-    let buffer = &mut memory[aligned..aligned + BLOCK];
-    let mut times: Vec<u64> = (0..count)
-        .map(|number| {
-            let begin = Instant::now();
-            file.read_exact_at(buffer, number % 256 * BLOCK as u64)
-                .expect("a read");
-            begin.elapsed().as_nanos() as u64
-        })
-        .collect();
-    times.sort_unstable();
-    times
-}
-
-/// The nearest-rank percentile of sorted values.
-pub fn percentile(sorted: &[u64], percent: f64) -> f64 {
-    let rank = (percent / 100.0 * sorted.len() as f64).ceil().max(1.0) as usize;
-    sorted[rank - 1] as f64
+/// The median and the 99th percentile of the clat of single reads of 4 KiB in ns, by fio: what the kernel and the machine need to
+/// carry a read to the device and back. On a machine whose sleeping threads wake late, it is more than what the device logs. `None`
+/// without fio.
+pub fn latency_by_fio(device: &Path, reads: u64) -> Option<[f64; 2]> {
+    let out = Command::new("fio")
+        .args(["--name=x", "--rw=randread", "--bs=4k", "--size=1m"])
+        .args(["--direct=1", "--ioengine=psync", "--norandommap"])
+        .args(["--percentile_list=50:99", "--output-format=json"])
+        .arg(format!("--io_size={}", reads * 4096))
+        .arg(filename_arg(device))
+        .output()
+        .ok()?;
+    let document: Value = serde_json::from_slice(&out.stdout).ok()?;
+    let percentiles = &document["jobs"][0]["read"]["clat_ns"]["percentile"];
+    Some([
+        percentiles["50.000000"].as_f64()?,
+        percentiles["99.000000"].as_f64()?,
+    ])
 }
 
 /// Gives this thread, and the devices and programs that it starts from now on, a real-time
