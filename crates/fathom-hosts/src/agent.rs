@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use crate::HostsError;
 use crate::clock::{now_ns, wall_ns};
+use crate::jetstream::{Acknowledgement, Unacknowledged, acknowledgements};
 use crate::nats::{Client, Event, Message, Server};
 use crate::protocol::{
     ALL, AgentState, BEAT, FromAgent, Job, LEASE, PIECE, QUIET, RENEW_INTERVAL, RENEW_TIME,
-    RENEWED_FOR, ReadError, SILENCE, Signed, ToAgent, read, subject, write,
+    RENEWED_FOR, ReadError, SILENCE, Signed, ToAgent, journal_subject, read, subject, write,
 };
 use crate::sign::{PublicKey, hex, random};
 
@@ -56,24 +57,36 @@ pub struct JournalSender {
 }
 
 impl JournalSender {
-    /// Sends the next part: the plan, then intervals. One that is lost or too large for a message is not sent again: it is
-    /// needed only if this host vanishes.
+    /// Sends the next part: the plan, then intervals. With a stream it is sent until the server has acknowledged it. Otherwise one
+    /// that is lost or too large for a message is not sent again: it is needed only if this host vanishes.
     pub fn send(&mut self, bytes: &[u8]) {
+        let name = &self.shared.setup.name;
+        let number = self.next;
         let message = FromAgent::Journal {
-            agent: self.shared.setup.name.clone(),
+            agent: name.clone(),
             session: self.session.clone(),
-            number: self.next,
+            number,
         };
         self.next += 1;
-        let inbox = lock(&self.shared)
-            .session
-            .as_ref()
-            .filter(|own| own.id == self.session)
-            .map(|own| own.inbox.clone());
-        if let Some(inbox) = inbox {
-            let text = write(&self.shared.setup.version, &message, bytes);
-            let _ = self.client.publish(&inbox, None, &text);
+        let text = write(&self.shared.setup.version, &message, bytes);
+        let mut inner = lock(&self.shared);
+        let Some(own) = inner.session.as_ref().filter(|own| own.id == self.session) else {
+            return;
+        };
+        let inbox = (!own.has_stream).then(|| own.inbox.clone());
+        if inbox.is_none() && text.len() <= self.client.max_payload() {
+            inner.unacknowledged.add(&self.session, number, &text);
         }
+        drop(inner);
+        let _ = match inbox {
+            Some(inbox) => self.client.publish(&inbox, None, &text),
+            None => {
+                let subject = journal_subject(&self.session, name);
+                let instance = &self.shared.instance;
+                let answer = Acknowledgement::subject(instance, &self.session, number);
+                self.client.publish(&subject, Some(&answer), &text)
+            }
+        };
     }
 }
 
@@ -108,6 +121,8 @@ struct Inner {
     session: Option<Session>,
     /// The last run whose controller did not fetch its recording.
     kept: Option<Session>,
+    /// What the stream has not acknowledged yet.
+    unacknowledged: Unacknowledged,
     waiting_job: Option<Job>,
     closing: bool,
     messages: Vec<String>,
@@ -121,6 +136,7 @@ struct Session {
     heard: Instant,
     /// How often it says where it is.
     beat: Duration,
+    has_stream: bool,
     stopped: Option<String>,
     start_at: Option<u64>,
     /// When each phase begins.
@@ -191,6 +207,9 @@ impl Agent {
         client.subscribe(ALL).map_err(lost)?;
         client
             .subscribe(&subject(&shared.setup.name))
+            .map_err(lost)?;
+        client
+            .subscribe(&acknowledgements(&shared.instance))
             .map_err(lost)?;
         let (own, connection) = (Arc::clone(&shared), Arc::clone(&client));
         let thread = std::thread::Builder::new()
@@ -417,6 +436,12 @@ fn serve(shared: &Shared, client: &Client, events: &Receiver<Event>) {
             }
             shared.changed.notify_all();
         }
+        // What did not arrive, or whose acknowledgement did not: the controller takes each part once, by its number.
+        for (session, number, text) in inner.unacknowledged.due() {
+            let subject = journal_subject(&session, &shared.setup.name);
+            let answer = Acknowledgement::subject(&shared.instance, &session, number);
+            let _ = client.publish(&subject, Some(&answer), &text);
+        }
         if Instant::now() >= next_beat {
             let beat = inner.session.as_ref().map_or(BEAT, |session| session.beat);
             next_beat = Instant::now() + beat;
@@ -435,6 +460,20 @@ fn say(shared: &Shared, text: String) {
 /// Takes one message.
 fn take(shared: &Shared, client: &Client, message: &Message) {
     let setup = &shared.setup;
+    if let Some(answer) = Acknowledgement::of(message, &shared.instance) {
+        let mut inner = lock(shared);
+        match answer.refused {
+            None => inner.unacknowledged.remove(&answer.session, answer.number),
+            Some(reason) if inner.unacknowledged.is_first_refusal() => {
+                inner.messages.push(format!(
+                    "the stream on the NATS server does not keep what is recorded: {reason}"
+                ));
+                shared.changed.notify_all();
+            }
+            Some(_) => {}
+        }
+        return;
+    }
     let (order, _) = match read::<ToAgent>(&message.payload) {
         Ok(read) => read,
         // A controller of another protocol: the answer has this one's number, and it says so to its user.
@@ -552,6 +591,7 @@ fn take(shared: &Shared, client: &Client, message: &Message) {
                 .is_some_and(|own| own.id == session && own.ended.is_some())
             {
                 inner.session = None;
+                inner.unacknowledged.forget(&session);
                 shared.changed.notify_all();
             }
         }
@@ -663,6 +703,7 @@ fn prepare(
         inbox: order.inbox,
         heard: Instant::now(),
         beat: Duration::from_millis(order.beat_ms).clamp(BEAT, SILENCE / 4),
+        has_stream: order.has_stream,
         stopped: None,
         start_at: None,
         phases: BTreeMap::new(),

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::HostsError;
 use crate::clock::{ClockSample, Offset, now_ns, wall_ns};
+use crate::jetstream::{self, Request};
 use crate::nats::{Client, Event, Message, Server};
 use crate::protocol::{
     ALL, AgentState, BEAT, Claim, FromAgent, Job, LARGEST_JOURNAL, LARGEST_RECORDING, Order, PIECE,
@@ -50,6 +51,8 @@ const ORDERS_AT_ONCE: usize = 256;
 const BYTES_AT_ONCE: u64 = 16 << 20;
 /// A piece or an order that was not answered is sent again after this time.
 const PIECE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Time for the server to answer a request to its streams, and for the next message that it has kept.
+const STREAM_TIME: Duration = Duration::from_secs(2);
 /// How often the loop looks at the time.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -229,6 +232,8 @@ impl Controller {
         let inbox = format!("_INBOX.fathom.{session}{own}");
         client
             .subscribe(&inbox)
+            .and_then(|()| client.subscribe(&answers(&inbox)))
+            .and_then(|()| client.subscribe(&replays(&inbox)))
             .map_err(|error| HostsError::Server(error.to_string()))?;
         Ok(Controller {
             client,
@@ -539,7 +544,8 @@ impl Controller {
         interrupts: &dyn Fn() -> u32,
         on_phase: &mut dyn FnMut(ControllerPhase),
     ) -> Result<Vec<HostResult>, HostsError> {
-        let workers = self.orders(agents, job_of, key)?;
+        let has_stream = self.create_stream();
+        let workers = self.orders(agents, job_of, key, has_stream)?;
         let mut run = Run::new(self, workers);
         on_phase(ControllerPhase::Preparing);
         let prepared = run.prepare(interrupts);
@@ -558,6 +564,7 @@ impl Controller {
         agents: &[FoundAgent],
         job_of: &dyn Fn(usize) -> Job,
         key: Option<&SigningKey>,
+        has_stream: bool,
     ) -> Result<Vec<Worker>, HostsError> {
         let order = |(place, agent): (usize, &FoundAgent)| {
             let order = Order {
@@ -567,6 +574,7 @@ impl Controller {
                 agent: agent.name.clone(),
                 nonce: agent.nonce.clone(),
                 beat_ms: beat_of(agents.len()).as_millis() as u64,
+                has_stream,
                 job: job_of(place),
             };
             let signed = self.signed(agent, &order, key)?;
@@ -581,6 +589,42 @@ impl Controller {
             Ok(Worker::new(agent.name.clone(), order))
         };
         agents.iter().enumerate().map(order).collect()
+    }
+
+    /// Makes the stream for what the hosts record. Without JetStream, or the right to use it, this controller keeps that itself.
+    fn create_stream(&self) -> bool {
+        self.client.has_jetstream()
+            && self
+                .request(&jetstream::create_stream(), &mut |_| {})
+                .is_some_and(|answer| jetstream::is_created(&answer))
+    }
+
+    /// The answer of the server to a request to its streams; `others` gets the messages that come before it.
+    fn request(
+        &self,
+        (to, content): &Request,
+        others: &mut dyn FnMut(&Message),
+    ) -> Option<serde_json::Value> {
+        let inbox = answers(&self.inbox);
+        let text = if content.is_null() {
+            String::new()
+        } else {
+            content.to_string()
+        };
+        let published = self.client.publish(to, Some(&inbox), text.as_bytes());
+        published.ok()?;
+        let begun = Instant::now();
+        while begun.elapsed() < STREAM_TIME {
+            match self.next(LOOK) {
+                Ok(Some(message)) if message.subject == inbox => {
+                    return serde_json::from_slice(&message.payload).ok();
+                }
+                Ok(Some(message)) => others(&message),
+                Ok(None) => {}
+                Err(_) => return None,
+            }
+        }
+        None
     }
 
     /// A message that is lost is sent again by whoever needs its effect.
@@ -609,6 +653,16 @@ impl Controller {
             )),
         }
     }
+}
+
+/// Where the answers of the server about its streams arrive.
+fn answers(inbox: &str) -> String {
+    format!("{inbox}.answers")
+}
+
+/// Where messages arrive that a stream has kept.
+fn replays(inbox: &str) -> String {
+    format!("{inbox}.kept")
 }
 
 /// The first names, and how many more there are.
@@ -798,8 +852,60 @@ impl Run<'_> {
         on_phase(ControllerPhase::Collecting);
         self.collect(interrupts);
         self.measure_clocks(|worker| &mut worker.after);
+        self.replay(interrupts);
         self.release();
         self.results()
+    }
+
+    /// Fetches from the stream what lost hosts had sent there, and removes what it has of this run.
+    fn replay(&mut self, interrupts: &dyn Fn() -> u32) {
+        if !self.controller.client.has_jetstream() {
+            return;
+        }
+        let lost: Vec<String> = self
+            .workers
+            .iter()
+            .filter(|worker| worker.document.is_empty())
+            .map(|worker| worker.name.clone())
+            .collect();
+        for name in lost {
+            if interrupts() > 1 || self.replay_host(&name).is_none() {
+                break;
+            }
+        }
+        let purge = jetstream::purge(&self.controller.session);
+        let _ = self.controller.request(&purge, &mut |_| {});
+    }
+
+    /// Fetches what one host sent to the stream; `None` when the server has no stream or does not answer.
+    fn replay_host(&mut self, name: &str) -> Option<()> {
+        let controller = self.controller;
+        let request = jetstream::replay(&controller.session, name, &replays(&controller.inbox));
+        // The first parts may come before the answer.
+        let mut received = 0;
+        let answer = controller.request(&request, &mut |message| {
+            received += u64::from(self.take_replayed(message, name));
+        });
+        let (consumer, expected) = jetstream::replayed(&answer?)?;
+        let mut heard = Instant::now();
+        while received < expected && heard.elapsed() < STREAM_TIME {
+            if let Ok(Some(message)) = controller.next(LOOK)
+                && self.take_replayed(&message, name)
+            {
+                received += 1;
+                heard = Instant::now();
+            }
+        }
+        controller.request(&jetstream::end_replay(&consumer), &mut |message| {
+            self.take(message);
+        });
+        Some(())
+    }
+
+    /// Takes a message; whether it is one of this host from the stream.
+    fn take_replayed(&mut self, message: &Message, name: &str) -> bool {
+        self.take(message);
+        message.subject == crate::protocol::journal_subject(&self.controller.session, name)
     }
 
     /// Waits for the end of the load on every host.

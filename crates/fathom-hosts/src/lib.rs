@@ -13,6 +13,7 @@
 mod agent;
 mod clock;
 mod controller;
+mod jetstream;
 mod journal;
 mod launcher;
 mod merge;
@@ -27,6 +28,7 @@ mod ssh;
 pub use self::agent::{Agent, AgentSetup, Finished, JournalSender, StartSignal};
 pub use self::clock::{ClockSample, Offset};
 pub use self::controller::{Controller, ControllerPhase, FoundAgent, HostResult};
+pub use self::jetstream::STREAM;
 pub use self::journal::{read_intervals, write_intervals};
 pub use self::launcher::launched;
 pub use self::merge::{MergeError, ReceivedHost, host_variables, merge};

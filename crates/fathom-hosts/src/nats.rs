@@ -214,13 +214,14 @@ struct State {
     /// Subjects; the number of a subscription is its place, counted from 1.
     subjects: Vec<String>,
     max_payload: usize,
+    has_jetstream: bool,
     /// The reading side of a connection that has taken the place of the one before.
     renewed: Option<Connection>,
 }
 
 impl State {
     /// Changes to this connection: it gets the subscriptions, and messages leave through it.
-    fn change(&mut self, mut writer: Stream, max_payload: usize) -> io::Result<()> {
+    fn change(&mut self, mut writer: Stream, info: ServerInfo) -> io::Result<()> {
         let all: String = self
             .subjects
             .iter()
@@ -228,7 +229,8 @@ impl State {
             .map(|(subject, number)| format!("SUB {subject} {number}\r\n"))
             .collect();
         writer.write_all(all.as_bytes())?;
-        self.max_payload = max_payload;
+        self.max_payload = info.max_payload;
+        self.has_jetstream = info.has_jetstream;
         if let Some(old) = self.stream.replace(writer) {
             let _ = old.shut_down();
         }
@@ -263,7 +265,8 @@ impl Client {
             state: Mutex::new(State {
                 stream: Some(stream),
                 subjects: Vec::new(),
-                max_payload: connection.max_payload,
+                max_payload: connection.info.max_payload,
+                has_jetstream: connection.info.has_jetstream,
                 renewed: None,
             }),
         });
@@ -343,11 +346,17 @@ impl Client {
             return false;
         };
         let mut state = lock(&self.shared.state);
-        if state.change(writer, connection.max_payload).is_err() {
+        if state.change(writer, connection.info).is_err() {
             return false;
         }
         state.renewed = Some(connection);
         true
+    }
+
+    /// Whether the server says that it keeps streams (`jetstream` of its INFO).
+    #[must_use]
+    pub fn has_jetstream(&self) -> bool {
+        lock(&self.shared.state).has_jetstream
     }
 
     /// The largest message.
@@ -406,7 +415,14 @@ fn send(state: &mut State, bytes: &[u8]) -> io::Result<()> {
 struct Connection {
     stream: Stream,
     buffer: Vec<u8>,
+    info: ServerInfo,
+}
+
+/// What the server says about itself at the start of a connection.
+#[derive(Clone, Copy, Debug)]
+struct ServerInfo {
     max_payload: usize,
+    has_jetstream: bool,
 }
 
 /// Connects and logs in: the side that writes, and the side that reads.
@@ -484,10 +500,13 @@ fn log_in(
     let mut connection = Connection {
         stream,
         buffer: Vec::new(),
-        max_payload: info["max_payload"]
-            .as_u64()
-            .map_or(1 << 20, |bytes| bytes as usize)
-            .min(LARGEST_PAYLOAD),
+        info: ServerInfo {
+            max_payload: info["max_payload"]
+                .as_u64()
+                .map_or(1 << 20, |bytes| bytes as usize)
+                .min(LARGEST_PAYLOAD),
+            has_jetstream: info["jetstream"].as_bool() == Some(true),
+        },
     };
     // The answer to PING comes when the login is accepted.
     let begun = Instant::now();
@@ -639,7 +658,7 @@ fn read_all(shared: &Shared, mut connection: Connection, events: &Sender<Event>)
             if let Some(renewed) = state.renewed.take() {
                 break renewed;
             }
-            if state.change(writer, connection.max_payload).is_ok() {
+            if state.change(writer, connection.info).is_ok() {
                 break connection;
             }
         };

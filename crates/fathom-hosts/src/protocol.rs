@@ -5,6 +5,7 @@
 //! | `fathom.all` | controller, every agent | [`ToAgent::Who`], [`ToAgent::Beat`], [`ToAgent::Stop`], [`ToAgent::Release`] |
 //! | `fathom.agent.NAME` | controller, one agent | [`ToAgent::Prepare`], [`ToAgent::TakeOver`], [`ToAgent::Ping`], [`ToAgent::Start`], [`ToAgent::Phase`], [`ToAgent::Fetch`] |
 //! | an inbox of the controller | agents, controller | [`FromAgent`] |
+//! | `fathom.journal.SESSION.NAME` | one agent, a stream of JetStream | [`FromAgent::Journal`], where [`Order::has_stream`] says so |
 //!
 //! Agents repeat their state until the controller has what it needs, and the controller repeats its questions: a lost or
 //! doubled message changes nothing.
@@ -47,6 +48,12 @@ const LARGEST_JOB: usize = 16 << 20;
 #[must_use]
 pub fn subject(agent: &str) -> String {
     format!("fathom.agent.{agent}")
+}
+
+/// Subject of what an agent records while the load of a run goes on. The stream has all subjects of this form.
+#[must_use]
+pub fn journal_subject(session: &str, agent: &str) -> String {
+    format!("fathom.journal.{session}.{agent}")
 }
 
 /// A job for agents: a command line of `fathom run` or `fathom fio` with the files and variables that its plan needs.
@@ -145,6 +152,10 @@ pub struct Order {
     pub nonce: String,
     /// How often the agent says where it is, milliseconds: see [`beat_of`].
     pub beat_ms: u64,
+    /// A stream of JetStream keeps what the agent records: it sends that to [`journal_subject`] until the server acknowledges it.
+    /// Without one, it sends it to the inbox, once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_stream: bool,
     /// The job.
     pub job: Job,
 }
@@ -416,6 +427,7 @@ mod tests {
             agent: "a".into(),
             nonce: "n".into(),
             beat_ms: 250,
+            has_stream: false,
             job: Job::default(),
         }
     }

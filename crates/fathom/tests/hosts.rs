@@ -14,6 +14,8 @@ mod namespaces;
 mod resume;
 #[path = "hosts/ssh.rs"]
 mod ssh;
+#[path = "hosts/stream.rs"]
+mod stream;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -454,7 +454,9 @@ impl PrivateServer {
             create_secret(&path, || Ok(text)).map(|_| path)
         };
         let config = format!(
-            "authorization {{ user: {USER}, password: \"{password}\" }}\nmax_payload: {LARGEST_MESSAGE}\n"
+            "authorization {{ user: {USER}, password: \"{password}\" }}\nmax_payload: {LARGEST_MESSAGE}\n\
+             jetstream {{ store_dir: \"{}\" }}\n",
+            directory.join("streams").display()
         );
         let mut arguments: Vec<PathBuf> = vec![
             "--config".into(),

@@ -3,18 +3,18 @@
 use super::*;
 
 /// A command with the store of the test.
-fn stored(mut command: Command, scratch: &Scratch) -> Command {
+pub(super) fn stored(mut command: Command, scratch: &Scratch) -> Command {
     command.env("FATHOM_STORE", scratch.join("store.db"));
     command
 }
 
-fn resume(scratch: &Scratch, arguments: &[&str]) -> Completed {
+pub(super) fn resume(scratch: &Scratch, arguments: &[&str]) -> Completed {
     let arguments = [&["resume"][..], arguments].concat();
     start(stored(program(arguments), scratch)).finish()
 }
 
 /// Bytes that the host wrote behind those of the layout: the job writes from the start of a file of zeros.
-fn written(scratch: &Scratch, host: &str) -> u64 {
+pub(super) fn written(scratch: &Scratch, host: &str) -> u64 {
     let content = fs::read(data_file(scratch.path(), host)).expect("a file");
     let blocks = content.chunks(4096);
     blocks
@@ -22,7 +22,7 @@ fn written(scratch: &Scratch, host: &str) -> u64 {
         .count() as u64
 }
 
-fn ok_ios(host: &Value) -> u64 {
+pub(super) fn ok_ios(host: &Value) -> u64 {
     host["counts"]["ok_ios"].as_u64().unwrap_or(0)
 }
 
