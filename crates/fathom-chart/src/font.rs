@@ -1,37 +1,27 @@
 //! Text widths and outlines, and the font of all static images: Noto Sans (SIL Open Font License 1.1).
 
 use std::fmt::Write;
-use std::io::Read;
 use std::sync::LazyLock;
 
-use flate2::read::DeflateDecoder;
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
+
+use crate::packed::unpacked;
 
 /// Font family of the images.
 pub(crate) const FAMILY: &str = "Noto Sans";
 
-/// Regular and bold, as streams of DEFLATE made by the build script.
-const PACKED: [&[u8]; 2] = [
-    include_bytes!(concat!(env!("OUT_DIR"), "/regular.ttf.deflate")),
-    include_bytes!(concat!(env!("OUT_DIR"), "/bold.ttf.deflate")),
+/// Regular and bold, as the build script stored them.
+const STORED: [&[u8]; 2] = [
+    include_bytes!(concat!(env!("OUT_DIR"), "/regular.ttf")),
+    include_bytes!(concat!(env!("OUT_DIR"), "/bold.ttf")),
 ];
-
-/// The fonts unpacked.
-static FONTS: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
-    PACKED.map(|packed| {
-        let mut font = Vec::new();
-        DeflateDecoder::new(packed)
-            .read_to_end(&mut font)
-            .expect("the build packed it");
-        font
-    })
-});
 
 /// Regular and bold.
 static FACES: LazyLock<[Face<'static>; 2]> = LazyLock::new(|| {
-    FONTS
-        .each_ref()
-        .map(|bytes| Face::parse(bytes, 0).expect("the font is part of the program"))
+    STORED.map(|stored| {
+        let font = unpacked(stored).expect("the build packed it");
+        Face::parse(font, 0).expect("the font is part of the program")
+    })
 });
 
 fn face(bold: bool) -> &'static Face<'static> {

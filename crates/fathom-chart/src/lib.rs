@@ -37,6 +37,8 @@ mod outlines;
 #[cfg(all(test, feature = "draw"))]
 mod overlaps;
 #[cfg(feature = "draw")]
+mod packed;
+#[cfg(feature = "draw")]
 mod page;
 #[cfg(feature = "draw")]
 mod picture;

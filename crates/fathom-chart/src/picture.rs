@@ -127,14 +127,20 @@ fn packed(
     let mut writer = encoder.write_header().map_err(failed)?;
     // Row by row: allocating a second image would take as long as compressing it.
     let mut rows = writer.stream_writer().map_err(failed)?;
-    let mut line = Vec::with_capacity(width as usize * 3);
+    let side = width as usize;
+    let mut line = vec![0; side * 3];
     for band in bands {
-        for row in band?.data().chunks_exact(width as usize * 4) {
-            line.clear();
-            row.as_chunks::<4>()
-                .0
-                .iter()
-                .for_each(|pixel| line.extend_from_slice(&pixel[..3]));
+        let band = band?;
+        let mut above: &[u8] = &[];
+        for row in band.data().chunks_exact(side * 4) {
+            // Most rows of a chart are equal to the one above.
+            if row != above {
+                let colours = line.as_chunks_mut::<3>().0.iter_mut();
+                for (colour, [red, green, blue, _]) in colours.zip(row.as_chunks::<4>().0) {
+                    *colour = [*red, *green, *blue];
+                }
+                above = row;
+            }
             rows.write_all(&line)
                 .map_err(|error| ChartError::Pixels(error.to_string()))?;
         }

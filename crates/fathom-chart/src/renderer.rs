@@ -11,6 +11,7 @@ use rquickjs::{CatchResultExt, Context, Ctx, Function, Runtime};
 
 use crate::error::ChartError;
 use crate::font;
+use crate::packed::unpacked;
 use crate::theme::Theme;
 
 /// ECharts as a stream of DEFLATE, or empty if the build did not find it.
@@ -19,9 +20,9 @@ const PACKED_SCRIPT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/echarts.d
 pub(crate) const FORMATTERS: &str = include_str!("formatters.js");
 /// Name of the JavaScript module.
 const NAME: &str = "render";
-/// Byte code of both and of `render.js`, made by the build script, as a stream of DEFLATE.
-const PACKED_CODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/render.deflate"));
-/// The byte code. The loader takes modules only that last as long as the program; unpacking takes a few milliseconds.
+/// Byte code of both and of `render.js`, as the build script stored it.
+const STORED_CODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/render.code"));
+/// The byte code. The loader takes modules only that last as long as the program.
 static CODE: OnceLock<ScaBundleData<&'static [u8]>> = OnceLock::new();
 
 /// What the scripts use. Without the compiler of source text, which byte code does not need, the program is a tenth of a megabyte
@@ -122,11 +123,8 @@ fn code() -> Result<ScaBundleData<&'static [u8]>, ChartError> {
     if let Some(code) = CODE.get() {
         return Ok(code);
     }
-    let mut bytes = Vec::new();
-    DeflateDecoder::new(PACKED_CODE)
-        .read_to_end(&mut bytes)
-        .map_err(|error| ChartError::Script(error.to_string()))?;
-    Ok(CODE.get_or_init(|| Box::leak(Box::new([(NAME, bytes.leak() as &[u8])]))))
+    let bytes = unpacked(STORED_CODE).map_err(|error| ChartError::Script(error.to_string()))?;
+    Ok(CODE.get_or_init(|| Box::leak(Box::new([(NAME, bytes)]))))
 }
 
 fn load(ctx: &Ctx, code: ScaBundleData<&'static [u8]>) -> rquickjs::Result<()> {
