@@ -31,7 +31,7 @@ const ROUNDS: usize = 16;
 /// The same for each of many agents.
 const FEWER_ROUNDS: usize = 4;
 /// From here on there are many.
-const MANY: usize = 512;
+const MANY: usize = 64;
 /// After these rounds, and this time for agents that are asked at once, no more follow.
 const LEAST_ROUNDS: usize = 2;
 const CLOCK_TIME: Duration = Duration::from_secs(2);
