@@ -14,6 +14,7 @@ mod balances;
 #[cfg(any(feature = "key-value", feature = "sqlite"))]
 mod clients;
 mod error;
+mod fjall;
 mod folder;
 mod limit;
 mod maria;
@@ -91,6 +92,7 @@ pub fn prepare(spec: &AppSpec, folder: &Path, probe: &dyn Probe) -> Result<(), A
         Engine::Mariadb => maria::prepare(spec, folder, probe),
         Engine::Rocksdb => rocks::prepare(spec, folder, probe),
         Engine::Redb => redb::prepare(spec, folder, probe),
+        Engine::Fjall => fjall::prepare(spec, folder, probe),
     }
 }
 
@@ -102,6 +104,7 @@ pub fn data_size(spec: &AppSpec, folder: &Path) -> u64 {
         Engine::Postgres => size_of_folder(&postgres::data_folder(folder)),
         Engine::Mariadb => size_of_folder(&maria::data_folder(folder)),
         Engine::Rocksdb => size_of_folder(&rocks::data_folder(folder)),
+        Engine::Fjall => size_of_folder(&fjall::data_folder(folder)),
     }
 }
 
@@ -120,5 +123,6 @@ pub fn run(spec: &AppSpec, folder: &Path, probe: &dyn Probe) -> Result<Measured,
         Engine::Mariadb => maria::run(spec, folder, probe),
         Engine::Rocksdb => rocks::run(spec, folder, probe),
         Engine::Redb => redb::run(spec, folder, probe),
+        Engine::Fjall => fjall::run(spec, folder, probe),
     }
 }

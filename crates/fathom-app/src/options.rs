@@ -1,4 +1,4 @@
-//! Settings of redb by name: of the crate itself, and the size of the rows.
+//! Settings of redb and fjall by name: of the crates themselves, and the size of the rows.
 
 use crate::spec::ROW;
 use crate::{AppError, AppSpec, Engine};
@@ -57,6 +57,75 @@ impl RedbOptions {
     }
 }
 
+/// When a commit of fjall is on the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Persist {
+    /// The kernel writes it later: a power cut may lose the last commits.
+    Buffer,
+    /// After fdatasync(2).
+    SyncData,
+    /// After fsync(2).
+    SyncAll,
+}
+
+/// Settings of fjall. See <https://docs.rs/fjall>.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FjallOptions {
+    /// `PersistMode` of each commit.
+    pub(crate) persist: Persist,
+    /// A table in memory that is larger is written to the device, bytes.
+    #[cfg_attr(not(feature = "key-value"), allow(dead_code))]
+    pub(crate) max_memtable_size: u64,
+    /// Size of a block of a table on the device, bytes.
+    #[cfg_attr(not(feature = "key-value"), allow(dead_code))]
+    pub(crate) data_block_size: u32,
+    /// Size of a row, bytes.
+    pub(crate) value_size: u64,
+}
+
+impl FjallOptions {
+    pub(crate) fn of(spec: &AppSpec) -> Result<FjallOptions, AppError> {
+        let mut options = FjallOptions {
+            persist: Persist::SyncData,
+            max_memtable_size: 64 << 20,
+            data_block_size: 4096,
+            value_size: ROW,
+        };
+        for (name, value) in &spec.settings {
+            let wrong = |expected: &str| wrong(Engine::Fjall, name, value, expected);
+            let within = |from: u64, to: u64| size(value).filter(|size| (from..=to).contains(size));
+            match name.as_str() {
+                "persist" => {
+                    options.persist = match value.as_str() {
+                        "buffer" => Persist::Buffer,
+                        "sync-data" => Persist::SyncData,
+                        "sync-all" => Persist::SyncAll,
+                        _ => return Err(wrong("sync-data, sync-all or buffer")),
+                    }
+                }
+                "max_memtable_size" => {
+                    options.max_memtable_size =
+                        within(1 << 20, 1 << 30).ok_or_else(|| wrong("a size from 1m to 1g"))?;
+                }
+                "data_block_size" => {
+                    options.data_block_size = within(1 << 10, 1 << 20)
+                        .and_then(|size| size.try_into().ok())
+                        .ok_or_else(|| wrong("a size from 1k to 1m"))?;
+                }
+                "value_size" => options.value_size = row(value).ok_or_else(|| wrong(SIZES))?,
+                _ => {
+                    return Err(unknown(
+                        Engine::Fjall,
+                        name,
+                        "persist, max_memtable_size, data_block_size and value_size",
+                    ));
+                }
+            }
+        }
+        Ok(options)
+    }
+}
+
 /// What the first line of a result says of the durability of a commit.
 pub(crate) fn durability(spec: &AppSpec) -> Option<&'static str> {
     match spec.engine {
@@ -67,6 +136,13 @@ pub(crate) fn durability(spec: &AppSpec) -> Option<&'static str> {
                 (true, true) => "durability immediate, two-phase commit",
             }
         }),
+        Engine::Fjall => FjallOptions::of(spec)
+            .ok()
+            .map(|options| match options.persist {
+                Persist::Buffer => "persist buffer",
+                Persist::SyncData => "persist sync-data",
+                Persist::SyncAll => "persist sync-all",
+            }),
         _ => None,
     }
 }
@@ -75,6 +151,7 @@ pub(crate) fn durability(spec: &AppSpec) -> Option<&'static str> {
 pub(crate) fn row_size(spec: &AppSpec) -> u64 {
     match spec.engine {
         Engine::Redb => RedbOptions::of(spec).map_or(ROW, |options| options.value_size),
+        Engine::Fjall => FjallOptions::of(spec).map_or(ROW, |options| options.value_size),
         _ => ROW,
     }
 }
@@ -85,18 +162,19 @@ pub(crate) fn row_size(spec: &AppSpec) -> u64 {
 /// # Errors
 /// For an unknown setting, a wrong value, or a list of values of a setting that applies when the database is created.
 pub fn check_setting(engine: Engine, name: &str, values: &[String]) -> Result<(), AppError> {
-    if engine != Engine::Redb {
-        return Ok(());
-    }
     for value in values {
         let spec = AppSpec {
             engine,
             settings: vec![(name.to_owned(), value.clone())],
             ..AppSpec::default()
         };
-        RedbOptions::of(&spec)?;
+        match engine {
+            Engine::Redb => drop(RedbOptions::of(&spec)?),
+            Engine::Fjall => drop(FjallOptions::of(&spec)?),
+            Engine::Sqlite | Engine::Postgres | Engine::Mariadb | Engine::Rocksdb => return Ok(()),
+        }
     }
-    if values.len() > 1 && name == "value_size" {
+    if values.len() > 1 && AT_CREATION.contains(&name) {
         return Err(AppError::Request(format!(
             "--setting: {name} applies when the database is created: give one value, and run the command for each"
         )));
@@ -104,6 +182,8 @@ pub fn check_setting(engine: Engine, name: &str, values: &[String]) -> Result<()
     Ok(())
 }
 
+/// Settings of redb and fjall that apply when the database is created.
+const AT_CREATION: [&str; 3] = ["value_size", "max_memtable_size", "data_block_size"];
 const SWITCH: &str = "true or false";
 const SIZES: &str = "a size from 8 bytes to 16m";
 
@@ -153,6 +233,12 @@ mod tests {
         for (engine, name, values) in [
             (Engine::Redb, "durability", &["immediate", "none"][..]),
             (Engine::Redb, "value_size", &["4k"]),
+            (
+                Engine::Fjall,
+                "persist",
+                &["sync-data", "sync-all", "buffer"],
+            ),
+            (Engine::Fjall, "data_block_size", &["16k"]),
             (Engine::Sqlite, "anything", &["1"]),
         ] {
             assert_eq!(check(engine, name, values), Ok(()), "{name}");
@@ -188,6 +274,26 @@ mod tests {
                 "value_size",
                 &["100", "200"],
                 "give one value",
+            ),
+            (
+                Engine::Fjall,
+                "persist",
+                &["none"],
+                "expected sync-data, sync-all or buffer",
+            ),
+            (Engine::Fjall, "data_block_size", &["2m"], "1k to 1m"),
+            (
+                Engine::Fjall,
+                "data_block_size",
+                &["4k", "8k"],
+                "give one value",
+            ),
+            (Engine::Fjall, "max_memtable_size", &["1k"], "1m to 1g"),
+            (
+                Engine::Fjall,
+                "durability",
+                &["none"],
+                "fjall has no setting durability; it has persist",
             ),
         ] {
             let error = check(engine, name, values).expect_err(name);

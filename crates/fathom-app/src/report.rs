@@ -119,7 +119,9 @@ impl AppReport {
             Engine::Sqlite => format!(", {}", spec.journal.name()),
             Engine::Postgres | Engine::Rocksdb => String::new(),
             Engine::Mariadb => format!(", rows {}", spec.distribution.name()),
-            Engine::Redb => durability(spec).map_or(String::new(), |text| format!(", {text}")),
+            Engine::Redb | Engine::Fjall => {
+                durability(spec).map_or(String::new(), |text| format!(", {text}"))
+            }
         };
         let pace = spec.rate.map_or(String::new(), |wanted| {
             format!(" at {} per second", rate(wanted))
@@ -271,6 +273,9 @@ impl AppReport {
         if self.spec.engine == Engine::Rocksdb {
             return self.rocksdb_sentence();
         }
+        if self.spec.engine == Engine::Fjall {
+            return self.fjall_sentence();
+        }
         if let Some(share) = self.measured.own_cache_hits() {
             return Some(self.own_cache_sentence(share));
         }
@@ -321,6 +326,30 @@ impl AppReport {
             );
         }
         text + "."
+    }
+
+    /// What fjall counted: its cache, and the merges of its tables.
+    fn fjall_sentence(&self) -> Option<String> {
+        let counter = |name: &str| {
+            let value = self.measured.counters.get(&format!("fjall.{name}"));
+            value.copied().unwrap_or(0.0)
+        };
+        let mut parts = Vec::new();
+        if let Some(share) = self.measured.own_cache_hits() {
+            parts.push(format!(
+                "{} of the requests for blocks of tables were served by the cache of fjall",
+                percent(100.0 * share)
+            ));
+        }
+        let merges = counter("compactions");
+        if merges > 0.0 {
+            parts.push(format!(
+                "{} of tables ran for {} in all",
+                counted(merges as u64, "compaction"),
+                duration(counter("compaction_us") * 1e3)
+            ));
+        }
+        (!parts.is_empty()).then(|| format!("{}.", parts.join("; ")))
     }
 
     /// `requests` are those for pages. `Innodb_buffer_pool_reads` are the ones that had to read.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::options::{RedbOptions, row_size};
+use crate::options::{FjallOptions, Persist, RedbOptions, row_size};
 use serde::{Deserialize, Serialize};
 
 /// A database engine.
@@ -20,6 +20,8 @@ pub enum Engine {
     Rocksdb,
     /// redb, in this process.
     Redb,
+    /// fjall, in this process.
+    Fjall,
 }
 
 impl Engine {
@@ -32,6 +34,7 @@ impl Engine {
             Engine::Mariadb => "mariadb",
             Engine::Rocksdb => "rocksdb",
             Engine::Redb => "redb",
+            Engine::Fjall => "fjall",
         }
     }
 
@@ -44,13 +47,14 @@ impl Engine {
             Engine::Mariadb => "MariaDB",
             Engine::Rocksdb => "RocksDB",
             Engine::Redb => "redb",
+            Engine::Fjall => "fjall",
         }
     }
 
     /// Whether it runs in this process, so that no program needs to be installed.
     #[must_use]
     pub const fn is_in_process(self) -> bool {
-        matches!(self, Engine::Sqlite | Engine::Redb)
+        matches!(self, Engine::Sqlite | Engine::Redb | Engine::Fjall)
     }
 }
 
@@ -209,10 +213,10 @@ pub struct AppSpec {
     /// Durability of SQLite.
     pub journal: Journal,
     /// Cache of the engine, bytes: `shared_buffers`, `innodb_buffer_pool_size`, the page cache of each connection of SQLite, or the
-    /// caches of redb and RocksDB.
+    /// caches of redb, fjall and RocksDB.
     pub cache: Option<u64>,
     /// Settings of the engine by name: of `postgresql.conf`, of `my.cnf`, pragmas of SQLite, options of `db_bench`, or those
-    /// of redb.
+    /// of redb and fjall.
     #[serde(default)]
     pub settings: Vec<(String, String)>,
     /// All files are read before the warm-up, so that memory holds as much as it can.
@@ -235,6 +239,9 @@ impl AppSpec {
             Engine::Sqlite => self.journal.is_durable(),
             Engine::Postgres | Engine::Mariadb => true,
             Engine::Redb => RedbOptions::of(self).is_ok_and(|options| options.is_immediate),
+            Engine::Fjall => {
+                FjallOptions::of(self).is_ok_and(|options| options.persist != Persist::Buffer)
+            }
             Engine::Rocksdb => self.transaction != Transaction::FillSeq,
         }
     }

@@ -88,6 +88,8 @@ impl StreamKind {
                 StreamKind::Data
             }
             Engine::Redb if name.ends_with(".redb") => StreamKind::Data,
+            Engine::Fjall if name.ends_with(".jnl") => StreamKind::Log,
+            Engine::Fjall if has("tables") || has("blobs") => StreamKind::Data,
             _ => StreamKind::Other,
         }
     }
@@ -238,6 +240,9 @@ mod tests {
             (Engine::Rocksdb, "rocks/db/000009.sst", Data),
             (Engine::Rocksdb, "rocks/db/MANIFEST-000005", Other),
             (Engine::Redb, "database.redb", Data),
+            (Engine::Fjall, "database.fjall/0.jnl", Log),
+            (Engine::Fjall, "database.fjall/keyspaces/1/tables/3", Data),
+            (Engine::Fjall, "database.fjall/keyspaces/1/current", Other),
         ] {
             assert_eq!(
                 StreamKind::of_file(engine, Path::new(path)),

@@ -34,6 +34,7 @@ mod guard;
 mod help;
 mod hosts;
 mod import;
+mod limited_jobs;
 mod limits;
 mod logs;
 mod measure;
@@ -90,6 +91,9 @@ fn main() -> ExitCode {
     }
     if let Some((descriptors, command)) = witness::supervised() {
         return witness::run_supervised(&descriptors, &command).into();
+    }
+    if limited_jobs::is_wanted() {
+        return limited_jobs::run().into();
     }
     if let Some(task) = app::child::wanted() {
         return app::child::run(&task).into();

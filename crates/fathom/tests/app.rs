@@ -312,6 +312,86 @@ fn a_commit_of_redb_flushes_the_device_as_its_documentation_says() {
     assert!(flushes[2] < 0.1, "{flushes:?}");
 }
 
+/// fjall itself, opened afterwards, has what redb has above. A commit that is only in the buffers of the kernel is in the journal when
+/// the database is opened again.
+#[test]
+fn fjall_has_as_many_rows_as_transactions_were_counted() {
+    let _turn = lock_machine_shared();
+    for (options, size, title) in [
+        ("", 100, "persist sync-data"),
+        (
+            "--setting=persist=sync-all --setting=value_size=400",
+            400,
+            "persist sync-all",
+        ),
+        // Tables in memory are written to the device meanwhile.
+        (
+            "--setting=persist=buffer --setting=max_memtable_size=1m",
+            100,
+            "persist buffer",
+        ),
+    ] {
+        let place = place();
+        let line = format!(
+            "fjall PATH --scale=1 --clients=3 --runtime=1s --warmup=0s {options} --keep --json --no-store"
+        );
+        let result = json(&app(&line, place.path()).expect(0));
+        let app = &result["app"];
+        let transactions = number(&app["transactions"]);
+        assert!(transactions >= 1.0, "{app}");
+        let text = result["fathom"]["witnessed"]["application"].to_string();
+        assert!(text.contains(title), "{text}");
+        let folder = kept(place.path(), "database.fjall");
+        let database = fjall::Database::builder(folder).open().expect("a database");
+        let table = |name: &str| {
+            let options = fjall::KeyspaceCreateOptions::default;
+            let table = database.keyspace(name, options).expect("a table");
+            let rows = table.iter();
+            rows.map(|entry| entry.value().expect("a row").to_vec())
+                .collect::<Vec<_>>()
+        };
+        let sum = |rows: &[Vec<u8>]| {
+            let first = |row: &Vec<u8>| i64::from_le_bytes(row[..8].try_into().expect("8 bytes"));
+            rows.iter().map(first).sum::<i64>()
+        };
+        let history = table("history");
+        assert_eq!(history.len() as f64, transactions, "{options}");
+        assert_eq!(number(&app["counters"]["history_rows"]), transactions);
+        for (name, rows) in [("accounts", 100_000), ("tellers", 10), ("branches", 1)] {
+            let all = table(name);
+            assert_eq!(all.len(), rows, "{name}");
+            assert!(all.iter().all(|row| row.len() == size), "{name}");
+            assert_eq!(sum(&all), sum(&history), "{name}");
+        }
+    }
+}
+
+/// The documentation of fjall: `SyncData` calls fdatasync, `SyncAll` fsync, `Buffer` neither. A commit makes its journal longer, so that
+/// fdatasync needs the size as well: both commit the journal of ext4. Its commit block is written between two flushes where the device
+/// has no FUA, as the loop device.
+#[test]
+fn a_commit_of_fjall_flushes_the_device_as_its_documentation_says() {
+    require!(Loop);
+    let _turn = lock_machine_shared();
+    let disk = disk(512, "noinit_itable");
+    let mut flushes = Vec::new();
+    for options in [
+        "",
+        "--setting=persist=sync-all",
+        "--setting=persist=buffer --setting=max_memtable_size=1g",
+    ] {
+        let line = format!(
+            "fjall PATH --scale=1 --clients=1 --runtime=2s --warmup=1s {options} --json --no-store"
+        );
+        let result = json(&app(&line, disk.path()).expect(0));
+        let app = &result["app"];
+        flushes.push(number(&disk.used(app)["flushes"]) / number(&app["transactions"]));
+    }
+    assert!((1.9..2.4).contains(&flushes[0]), "{flushes:?}");
+    assert!((1.9..2.4).contains(&flushes[1]), "{flushes:?}");
+    assert!(flushes[2] < 0.1, "{flushes:?}");
+}
+
 /// What a device did by /proc/diskstats: reads, bytes read, writes, bytes written.
 fn disk_counters(name: &str) -> [f64; 4] {
     let text = fs::read_to_string("/proc/diskstats").expect("counters");
@@ -326,7 +406,8 @@ fn disk_counters(name: &str) -> [f64; 4] {
 
 /// The kernel counts the requests of the loop device; the streams come from its tracepoints and the names of the files. A commit of
 /// the write-ahead log writes a frame of 24 bytes and a page of 4 KiB for each changed page: at least the row of the account, and
-/// those of branch, teller and history; several clients write the same pages again. ext4 does not fill its tables of inodes meanwhile:
+/// those of branch, teller and history; several clients write the same pages again. A commit of fjall is synced by itself, so that at
+/// least one block of its journal is written, of 1 KiB on a small ext4. ext4 does not fill its tables of inodes meanwhile:
 /// the kernel counts writes of zeros without data as writes.
 #[test]
 fn streams_sum_to_the_counters_of_the_device() {
@@ -337,7 +418,10 @@ fn streams_sum_to_the_counters_of_the_device() {
     let _turn = lock_machine_shared();
     let disk = disk(256, "noinit_itable");
     let name = disk.name();
-    let mut engines = vec![("sqlite", "--journal=wal-full", "log", 4.0 * 4120.0)];
+    let mut engines = vec![
+        ("sqlite", "--journal=wal-full", "log", 4.0 * 4120.0),
+        ("fjall", "", "log", 1024.0),
+    ];
     if postgres().is_some() {
         // The log of PostgreSQL is written in pages of 8 KiB; commits of several clients may share one.
         engines.push(("postgres", "", "log", 8192.0 / 2.0));
@@ -432,8 +516,11 @@ fn a_rate_is_kept_and_named_as_the_limit() {
 }
 
 /// The engines that are part of fathom, each with a file that is there when transactions may run.
-const IN_PROCESS: [(&str, &str); 2] =
-    [("sqlite", "database.sqlite-shm"), ("redb", "database.redb")];
+const IN_PROCESS: [(&str, &str); 3] = [
+    ("sqlite", "database.sqlite-shm"),
+    ("redb", "database.redb"),
+    ("fjall", "database.fjall/0.jnl"),
+];
 
 /// A load that has written to its database.
 fn running_load(place: &Scratch, (engine, file): (&str, &str)) -> Running {
@@ -568,7 +655,7 @@ fn wrong_paths_and_options_are_refused() {
         ("PATH --runtime=10ms", "too short for transactions"),
         (
             "oracle PATH",
-            "oracle is not an engine: sqlite, postgres, mariadb, rocksdb, redb",
+            "oracle is not an engine: sqlite, postgres, mariadb, rocksdb, redb, fjall",
         ),
         (
             "redb",
@@ -591,6 +678,18 @@ fn wrong_paths_and_options_are_refused() {
             "redb has one file, without a log",
         ),
         ("redb PATH --transaction=overwrite", "those of rocksdb"),
+        (
+            "fjall PATH --setting=persist=none",
+            "persist=none of fjall: expected sync-data, sync-all or buffer",
+        ),
+        (
+            "fjall PATH --setting=data_block_size=4k,8k",
+            "data_block_size applies when the database is created",
+        ),
+        (
+            "fjall PATH --log-path=PATH",
+            "fjall keeps its journal beside its tables",
+        ),
         ("PATH --latency-limit=5ms", "--tps"),
         ("PATH --setting=cache_size", "not NAME=VALUE"),
         (
@@ -604,7 +703,7 @@ fn wrong_paths_and_options_are_refused() {
         ("PATH --transaction=oltp_read_only", "those of mariadb"),
         (
             "mariadb PATH --transaction=select-only",
-            "those of sqlite, redb and postgres",
+            "those of sqlite, redb, fjall and postgres",
         ),
         (
             "rocksdb PATH --tps=10",
@@ -679,12 +778,13 @@ fn a_full_disk_is_an_error_that_says_so() {
     }
 }
 
-/// The disk is filled while transactions run: the log of SQLite cannot grow, nor the file of redb.
+/// The disk is filled while transactions run: the log of SQLite cannot grow, nor the file of redb, nor the journal of fjall.
 #[test]
 fn a_disk_that_fills_midway_is_an_error_that_says_so() {
     require!(Loop);
     fills_midway("sqlite PATH --journal=rollback", "database.sqlite-journal");
     fills_midway("redb PATH --setting=value_size=1k", "database.redb");
+    fills_midway("fjall PATH --setting=value_size=1k", "database.fjall/0.jnl");
 }
 
 fn fills_midway(engine: &str, file: &str) {

@@ -16,7 +16,7 @@ use crate::values;
 pub(crate) const TEXT: Text = (
     "Run a real database on a path, and say what limits it",
     "Creates a private database in a folder below PATH, runs transactions of several clients against it, and removes it. The \
-     engine is sqlite (the default) or redb, which are part of fathom, or of the distribution's packages postgres (the server and \
+     engine is sqlite (the default), redb or fjall, which are part of fathom, or of the distribution's packages postgres (the server and \
      pgbench), mariadb (the server and sysbench) or rocksdb (db_bench). A server runs on a unix socket, as an unprivileged user. The transactions are \
      those of pgbench, sysbench and db_bench.\n\n\
      Reports transactions per second and their latency, what the device did for each transaction, commits per flush, CPU time, \
@@ -29,6 +29,7 @@ pub(crate) const TEXT: Text = (
   fathom app /data
   fathom app sqlite /data --journal=rollback --clients=1
   fathom app redb /data --clients=1,4,16
+  fathom app fjall /data --setting=persist=sync-data,buffer --repeats=3
   fathom app postgres /data --scale=50 --clients=16 --runtime=60s
   fathom app mariadb /data --transaction=oltp_read_write --distribution=pareto
   fathom app postgres /data --tps=200 --latency-limit=50ms
@@ -54,6 +55,8 @@ pub enum AppEngine {
     Rocksdb,
     /// redb, in fathom itself
     Redb,
+    /// fjall, in fathom itself
+    Fjall,
 }
 
 /// What a transaction does.
@@ -164,7 +167,7 @@ pub struct AppArgs {
     pub script: Option<PathBuf>,
     /// Size of the database: 100,000 accounts for each unit
     ///
-    /// About 10 MB with SQLite, 15 MB with PostgreSQL and 17 MB with redb for each unit, as in pgbench. MariaDB has a table of 100,000 rows for each
+    /// About 10 MB with SQLite, 15 MB with PostgreSQL, 17 MB with redb and 11 MB with fjall for each unit, as in pgbench. MariaDB has a table of 100,000 rows for each
     /// unit, about 24 MB; RocksDB 100,000 keys of 16 bytes with values of 100 bytes, about 12 MB.
     #[arg(long, value_name = "N", default_value = "10", value_parser = values::whole_number::<1, 100_000>, help_heading = "Load")]
     pub scale: u32,
@@ -203,18 +206,19 @@ pub struct AppArgs {
     pub journal: AppJournal,
     /// Cache of the engine
     ///
-    /// shared_buffers of PostgreSQL, innodb_buffer_pool_size of MariaDB, the block cache of RocksDB, the cache of redb, or that of each
+    /// shared_buffers of PostgreSQL, innodb_buffer_pool_size of MariaDB, the block cache of RocksDB, the cache of redb or fjall, or that of each
     /// connection of SQLite.
     #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = "Engine")]
     pub cache: Option<Bytes>,
     /// Set a setting of the engine
     ///
     /// Of postgresql.conf, of MariaDB's configuration file, a pragma of SQLite, or an option of db_bench. redb has durability (immediate
-    /// or none), two_phase_commit, quick_repair, and value_size, the size of a row. With several values, separated by commas, each is
+    /// or none), two_phase_commit, quick_repair, and value_size, the size of a row. fjall has persist (sync-data, sync-all or buffer),
+    /// max_memtable_size, data_block_size and value_size. With several values, separated by commas, each is
     /// measured. May be given more than once.
     #[arg(long = "setting", value_name = "NAME=VALUE,VALUE", value_parser = setting, help_heading = "Engine")]
     pub set: Vec<AppSetting>,
-    /// Directory for the log, on another device; not with sqlite and redb
+    /// Directory for the log, on another device; not with sqlite, redb and fjall
     ///
     /// A folder is created in it and removed at the end.
     #[arg(
@@ -281,7 +285,7 @@ impl CommandArgs for AppArgs {
         let of_sysbench = self.engine == AppEngine::Mariadb;
         if self.transaction.is_some_and(|one| !one.suits(self.engine)) {
             return Err(
-                "--transaction: tpcb-like, simple-update and select-only are those of sqlite, redb and postgres; oltp_read_write, \
+                "--transaction: tpcb-like, simple-update and select-only are those of sqlite, redb, fjall and postgres; oltp_read_write, \
                  oltp_read_only and oltp_point_select those of mariadb; overwrite, readrandom, readwhilewriting and fillseq those of rocksdb"
                     .to_owned(),
             );
@@ -298,6 +302,7 @@ impl CommandArgs for AppArgs {
         let keeps_log = match self.engine {
             AppEngine::Sqlite => Some("SQLite keeps its log beside the database"),
             AppEngine::Redb => Some("redb has one file, without a log"),
+            AppEngine::Fjall => Some("fjall keeps its journal beside its tables"),
             AppEngine::Postgres | AppEngine::Mariadb | AppEngine::Rocksdb => None,
         };
         if let Some(reason) = keeps_log.filter(|_| self.log_path.is_some()) {
@@ -363,7 +368,7 @@ impl AppTransaction {
         use AppTransaction::{OltpPointSelect, OltpReadOnly, OltpReadWrite};
         use AppTransaction::{SelectOnly, SimpleUpdate, TpcbLike};
         match engine {
-            AppEngine::Sqlite | AppEngine::Postgres | AppEngine::Redb => {
+            AppEngine::Sqlite | AppEngine::Postgres | AppEngine::Redb | AppEngine::Fjall => {
                 matches!(self, TpcbLike | SimpleUpdate | SelectOnly)
             }
             AppEngine::Mariadb => matches!(self, OltpReadWrite | OltpReadOnly | OltpPointSelect),
@@ -391,7 +396,9 @@ impl AppArgs {
         self.transaction.unwrap_or(match self.engine {
             AppEngine::Mariadb => AppTransaction::OltpReadWrite,
             AppEngine::Rocksdb => AppTransaction::Overwrite,
-            AppEngine::Sqlite | AppEngine::Postgres | AppEngine::Redb => AppTransaction::TpcbLike,
+            AppEngine::Sqlite | AppEngine::Postgres | AppEngine::Redb | AppEngine::Fjall => {
+                AppTransaction::TpcbLike
+            }
         })
     }
 }

@@ -48,11 +48,11 @@ const COMMITS: Duration = Duration::from_millis(1500);
 /// Memory of the programs of an engine, which a limit does not count: their own data, not caches.
 const PROGRAMS: u64 = 16 << 20;
 const MARIADB: u64 = 192 << 20;
-/// Two tables of 64 MiB in memory.
-const ROCKSDB: u64 = PROGRAMS + (128 << 20);
+/// Two tables of 64 MiB in memory, of RocksDB or fjall.
+const LOG_STRUCTURED: u64 = PROGRAMS + (128 << 20);
 const EACH_CLIENT: u64 = 2 << 20;
-/// Part of a memory limit that PostgreSQL gets as shared_buffers, as its documentation recommends for a whole machine, and RocksDB and
-/// redb as their own cache.
+/// Part of a memory limit that PostgreSQL gets as shared_buffers, as its documentation recommends for a whole machine, and RocksDB,
+/// redb and fjall as their own cache.
 const SHARED_BUFFERS: u64 = 4;
 /// Time between two looks at a process.
 const POLL: Duration = Duration::from_millis(20);
@@ -148,7 +148,7 @@ fn app(args: &AppArgs) -> Result<Outcome, Stop> {
 /// Whether the programs of an engine are installed.
 fn find_engine(engine: AppEngine) -> Result<(), String> {
     match engine {
-        AppEngine::Sqlite | AppEngine::Redb => Ok(()),
+        AppEngine::Sqlite | AppEngine::Redb | AppEngine::Fjall => Ok(()),
         AppEngine::Postgres => find_postgres().map(drop),
         AppEngine::Mariadb => find_mariadb(),
         AppEngine::Rocksdb => find_rocksdb().map(drop),
@@ -240,6 +240,7 @@ fn engine_of(engine: AppEngine) -> Engine {
         AppEngine::Mariadb => Engine::Mariadb,
         AppEngine::Rocksdb => Engine::Rocksdb,
         AppEngine::Redb => Engine::Redb,
+        AppEngine::Fjall => Engine::Fjall,
     }
 }
 
@@ -646,11 +647,13 @@ fn wrapped(sentences: &[String]) -> String {
 }
 
 /// Memory that holds no data of the user.
-fn programs(engine: Engine) -> u64 {
-    match engine {
+fn programs(spec: &AppSpec) -> u64 {
+    match spec.engine {
+        // Without writes its tables in memory stay empty.
+        Engine::Fjall if spec.transaction.only_reads() => PROGRAMS,
         Engine::Sqlite | Engine::Postgres | Engine::Redb => PROGRAMS,
         Engine::Mariadb => MARIADB,
-        Engine::Rocksdb => ROCKSDB,
+        Engine::Rocksdb | Engine::Fjall => LOG_STRUCTURED,
     }
 }
 
@@ -681,7 +684,9 @@ fn measure(
         spec.read_first = true;
         spec.cache = spec.cache.or(match spec.engine {
             Engine::Sqlite => None,
-            Engine::Postgres | Engine::Rocksdb | Engine::Redb => Some(limit / SHARED_BUFFERS),
+            Engine::Postgres | Engine::Rocksdb | Engine::Redb | Engine::Fjall => {
+                Some(limit / SHARED_BUFFERS)
+            }
             // It does not use the page cache.
             Engine::Mariadb => Some(limit),
         });
@@ -721,7 +726,7 @@ fn measure(
         supervisor: program,
         environment: vec![child::variable(Phase::Run, &spec, folder)],
         memory_limit: memory
-            .map(|limit| limit + programs(spec.engine) + EACH_CLIENT * u64::from(spec.clients)),
+            .map(|limit| limit + programs(&spec) + EACH_CLIENT * u64::from(spec.clients)),
         interrupted: Some(is_interrupted),
         ..WitnessOptions::default()
     };
@@ -839,7 +844,7 @@ fn facts(report: &AppReport) -> Vec<(String, String)> {
     ];
     match spec.engine {
         Engine::Sqlite => facts.push(("journal".to_owned(), spec.journal.name().to_owned())),
-        Engine::Postgres | Engine::Rocksdb | Engine::Redb => {}
+        Engine::Postgres | Engine::Rocksdb | Engine::Redb | Engine::Fjall => {}
         Engine::Mariadb => {
             let distribution = spec.distribution.name().to_owned();
             facts.push(("distribution".to_owned(), distribution));

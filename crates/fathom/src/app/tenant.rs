@@ -1,5 +1,5 @@
-//! Applications among the tenants of a suite: each is prepared once, and runs beside the jobs of a cell in a process of its own, which
-//! the kernel may limit.
+//! Tenants of a suite in processes of their own, which the kernel may limit: applications, each prepared once, and jobs with limits
+//! of the kernel.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use fathom_app::{AppSpec, Measured, PrivateFolder, abandoned_folders};
 use fathom_cli::AppArgs;
 use fathom_linux::{LimitedGroup, remove_abandoned_groups};
 use fathom_model::{Direction, JobError, Nanos, Plan, Program, Recording, Traffic};
-use fathom_plan::Recipe;
+use fathom_plan::{PlannedCell, Recipe};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::child::{Answer, Phase, answer, variable};
@@ -19,14 +19,16 @@ use super::{
     POLL, Stop, check_settings, engine_of, fill, find_engine, is_interrupted, prepare, spec_of,
     steps, user_of,
 };
+use crate::limited_jobs::{JobLimits, LimitedJobs};
 use crate::print::note_line;
 
 /// EIO: transactions failed.
 const FAILED: i32 = 5;
 
-/// The applications of a recipe, with their databases.
+/// The applications of a recipe, with their databases, and the jobs that the kernel limits.
 pub struct TenantApps {
     apps: Vec<TenantApp>,
+    limited: Vec<(String, JobLimits)>,
 }
 
 struct TenantApp {
@@ -64,8 +66,19 @@ impl TenantApps {
     /// When the arguments of one are wrong, or its engine is missing.
     pub fn of(recipe: &Recipe, directory: &Path) -> Result<TenantApps, String> {
         let mut apps = Vec::new();
+        let mut limited = Vec::new();
         for tenant in &recipe.tenants {
-            let Some(app) = &tenant.app else { continue };
+            let Some(app) = &tenant.app else {
+                if !tenant.io_max.is_empty() {
+                    let limits = JobLimits {
+                        sections: tenant.sections.clone(),
+                        io_max: tenant.io_max.clone(),
+                        directory: directory.to_owned(),
+                    };
+                    limited.push((tenant.name.clone(), limits));
+                }
+                continue;
+            };
             let words: Vec<String> = app.split_whitespace().map(str::to_owned).collect();
             // The path follows the engine.
             let mut all = words.clone();
@@ -91,9 +104,30 @@ impl TenantApps {
         }
         if !apps.is_empty() {
             drop(abandoned_folders(directory));
+        }
+        if !apps.is_empty() || !limited.is_empty() {
             drop(remove_abandoned_groups());
         }
-        Ok(TenantApps { apps })
+        Ok(TenantApps { apps, limited })
+    }
+
+    /// Starts the processes of the jobs that the kernel limits, until all are ready to begin. In `plan` jobs that only wait take their
+    /// place.
+    ///
+    /// # Errors
+    /// Why one cannot run.
+    pub fn start_limited(
+        &self,
+        cell: &PlannedCell,
+        plan: &mut Plan,
+        codes: &[String],
+    ) -> Result<Vec<LimitedJobs>, String> {
+        let all = self.limited.iter().enumerate();
+        all.map(|(number, (name, limits))| {
+            LimitedJobs::start(&format!("jobs-{number}"), cell, plan, limits, codes)
+                .map_err(|problem| format!("{name}: {problem}"))
+        })
+        .collect()
     }
 
     /// Starts the applications among the jobs of `plan`, until all are ready to begin. With `is_limited` the kernel limits them.

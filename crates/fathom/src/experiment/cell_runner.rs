@@ -20,13 +20,14 @@ use fathom_plan::{HostInfo, LIMITED_STEP, PlannedCell};
 use crate::app::tenant::TenantApps;
 use crate::codes::Codes;
 use crate::guard::{self, Backups};
+use crate::limited_jobs::LimitedJobs;
 use crate::measure::{RunExtras, measure_and_store, writes_logs};
 use crate::sim::{SimDeviceSource, SimMachine};
 use crate::this_machine::{ThisMachine, start_clock};
 
 /// errno of a full file system.
 const ENOSPC: i32 = 28;
-/// errno of an application that failed.
+/// errno of a tenant in a process of its own that failed.
 const EIO: i32 = 5;
 
 /// The plan of a cell, and for several targets the range of jobs of each.
@@ -46,7 +47,7 @@ pub struct LinuxRunner<'a> {
 }
 
 impl<'a> LinuxRunner<'a> {
-    /// A runner that may write what the codes `destroy` allow, with the applications among the jobs.
+    /// A runner that may write what the codes `destroy` allow, with the tenants that run in processes of their own.
     pub fn new(destroy: &[String], apps: Option<&'a RefCell<TenantApps>>) -> LinuxRunner<'a> {
         interrupts();
         LinuxRunner {
@@ -58,10 +59,10 @@ impl<'a> LinuxRunner<'a> {
     }
 }
 
-/// An application among the jobs of a cell that cannot run.
+/// A tenant in a process of its own that cannot run.
 fn app_failed(what: String) -> CellError {
     CellError::Load(LoadError {
-        job: "application".to_owned(),
+        job: "tenant".to_owned(),
         cause: HostError { errno: EIO, what },
     })
 }
@@ -74,13 +75,19 @@ impl CellRunner for LinuxRunner<'_> {
         observer: &mut dyn Observer,
         store: &mut dyn CellStore,
     ) -> Result<MeasuredCell, CellError> {
-        let (plan, sides) = plan_cell(cell)?;
+        let (mut plan, sides) = plan_cell(cell)?;
         let clock = crate::blame::clock_of(&plan, || self.clock);
         let host = match std::env::var_os("TMPDIR").filter(|directory| !directory.is_empty()) {
             Some(directory) => LinuxHost::new(clock).with_scratch(directory.into()),
             None => LinuxHost::new(clock),
         };
         self.codes.note(&plan);
+        let whole = plan.clone();
+        let limited = self.apps.filter(|_| cell.key == LIMITED_STEP).map(|apps| {
+            apps.borrow()
+                .start_limited(cell, &mut plan, self.codes.all())
+        });
+        let limited = limited.transpose().map_err(app_failed)?.unwrap_or_default();
         let messages = guard::open_targets(
             &plan,
             &guard::Confirmed::codes(self.codes.all()),
@@ -90,7 +97,7 @@ impl CellRunner for LinuxRunner<'_> {
         .map_err(CellError::Refused)?;
         let measures = plan.jobs.iter().any(|job| !job.files.layout.create_only);
         let journal = if measures {
-            store.start(cell, &plan)?
+            store.start(cell, &whole)?
         } else {
             None
         };
@@ -100,7 +107,10 @@ impl CellRunner for LinuxRunner<'_> {
             apps.borrow_mut().start(&plan, is_limited)
         });
         let apps = apps.transpose().map_err(app_failed)?.unwrap_or_default();
-        let release = || apps.release();
+        let release = || {
+            apps.release();
+            limited.iter().for_each(LimitedJobs::release);
+        };
         let observer = RefCell::new(observer);
         let measured = measure_and_store(
             plan,
@@ -112,7 +122,8 @@ impl CellRunner for LinuxRunner<'_> {
             RunExtras {
                 interval_sink: journal,
                 end: &|| false,
-                before_start: (!apps.is_empty()).then_some(&release as &dyn Fn()),
+                before_start: (!apps.is_empty() || !limited.is_empty())
+                    .then_some(&release as &dyn Fn()),
                 may_begin: None,
             },
         );
@@ -125,6 +136,9 @@ impl CellRunner for LinuxRunner<'_> {
             _ => CellError::Load(error),
         })?;
         apps.finish(&mut recording).map_err(app_failed)?;
+        for jobs in limited {
+            jobs.finish(&mut recording).map_err(app_failed)?;
+        }
         recording.messages.splice(0..0, messages);
         Ok(MeasuredCell::of(recording, &sides))
     }

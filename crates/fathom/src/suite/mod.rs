@@ -14,7 +14,7 @@ use fathom_experiment::{
 };
 use fathom_linux::{examine_without_samples, inspect_target};
 use fathom_model::{Bytes, Plan, Run, SuiteResult, SuiteStep, Traffic};
-use fathom_plan::{PlannedCell, Recipe, RunTarget, Step, read_recipe};
+use fathom_plan::{LIMITED_STEP, PlannedCell, Recipe, RunTarget, Step, read_recipe};
 
 use self::library::recipe_library;
 use crate::app::tenant::TenantApps;
@@ -233,11 +233,17 @@ impl<'a> Prepared<'a> {
             .steps
             .iter()
             .map(|step| {
+                let is_limited = step.name == LIMITED_STEP;
                 let has_app = |at: &usize| recipe.tenants[*at].app.is_some();
+                let has_group = |at: &usize| is_limited && !recipe.tenants[*at].io_max.is_empty();
                 let is_here = simulated.is_none() && fleet.is_none() && plan.target.file.is_file();
                 let is_here = is_here || plan.target.made;
                 if step.tenants.iter().any(has_app) && !is_here {
                     let reason = "its application needs a directory of this host";
+                    return Ok(Some(reason.to_owned()));
+                }
+                if step.tenants.iter().any(has_group) && !is_here {
+                    let reason = "io_max needs a directory of this host";
                     return Ok(Some(reason.to_owned()));
                 }
                 reason_to_leave_out(&plan, step, fleet.is_some())

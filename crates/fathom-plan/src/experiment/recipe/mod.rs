@@ -107,7 +107,7 @@ pub struct Tenant {
     pub limit: Option<(ReadyFigure, Nanos)>,
     /// Options that restrict it in the last stage.
     pub limited: Vec<(String, String)>,
-    /// Rates to which the kernel restricts its process in the last stage; only of an application.
+    /// Rates to which the kernel restricts its process in the last stage.
     pub io_max: Vec<(String, u64)>,
 }
 

@@ -140,8 +140,7 @@ fn tenant(place: &TableEntry<'_>) -> Result<Tenant, RecipeError> {
     let app = place.text("app")?;
     let job = match &app {
         Some(_) if !place.span("job").is_empty() || !place.span("limited").is_empty() => {
-            let problem =
-                "a tenant has either `app`, which `io_max` limits, or `job`, which `limited` does";
+            let problem = "a tenant has either `app` or `job`, and `limited` has options of a job: `io_max` limits both";
             return Err(place.wrong("app", problem));
         }
         Some(_) => format!("[{name}]"),
@@ -159,10 +158,6 @@ fn tenant(place: &TableEntry<'_>) -> Result<Tenant, RecipeError> {
     }
     let limited = place.options("limited")?;
     let io_max = io_max(place)?;
-    if app.is_none() && !io_max.is_empty() {
-        let problem = "io_max limits the process of an application; a job has `limited`, such as { rate = \"20m\" }";
-        return Err(place.wrong("io_max", problem));
-    }
     let limit = match place.text("limit")? {
         Some(_) => Some(latency_limit_of(place)?).filter(|(figure, _)| is_reported(*figure)),
         None => None,
