@@ -34,6 +34,7 @@ pub struct Costs {
     pub stolen: Option<f64>,
 }
 
+const CPU_TIME: &str = "CPU time";
 /// The names of the counts.
 const OPERATIONS: [(&str, &str); 3] = [
     ("reads", "time of a read"),
@@ -134,7 +135,7 @@ fn count(value: f64) -> String {
 /// The costs of a transaction, of the device and of the CPU.
 fn parts(slower: &Costs, faster: &Costs) -> Vec<Part> {
     let mut all = vec![Part {
-        name: "CPU time",
+        name: CPU_TIME,
         slower: slower.cpu_ns,
         faster: faster.cpu_ns,
         longer: slower.cpu_ns - faster.cpu_ns,
@@ -201,7 +202,8 @@ pub(super) fn explanation(
     let (causes, beside): (Vec<&Part>, Vec<&Part>) = parts
         .iter()
         .partition(|part| part.is_cause(longer, log_ratio));
-    let only_cpu = causes.len() == 1 && causes[0].name == parts[0].name;
+    let has = |name: &str| causes.iter().any(|cause| cause.name == name);
+    let same_work = has(CPU_TIME) && !OPERATIONS.iter().any(|(count, _)| has(count));
     let mut causes: Vec<String> = causes.into_iter().map(Part::cause).collect();
     let mut beside: Vec<String> = beside.into_iter().filter_map(Part::beside).collect();
     let mut more_of_host = false;
@@ -244,7 +246,7 @@ pub(super) fn explanation(
             causes.join(", "),
             beside.join(", ")
         );
-        if only_cpu && !more_of_host {
+        if same_work && !more_of_host {
             text += " The same work took more CPU time, as on CPUs with a lower clock or shared with another virtual machine.";
         }
         text

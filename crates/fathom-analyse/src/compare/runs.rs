@@ -390,6 +390,7 @@ mod tests {
             options,
             interval_s: 1.0,
             figures: vec![figure],
+            costs: None,
         }
     }
 
