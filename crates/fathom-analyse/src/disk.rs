@@ -37,5 +37,6 @@ fn delta(before: &DiskCounters, after: &DiskCounters) -> DiskCounters {
         discard_ios: after.discard_ios.saturating_sub(before.discard_ios),
         discard_sectors: after.discard_sectors.saturating_sub(before.discard_sectors),
         flush_ios: after.flush_ios.saturating_sub(before.flush_ios),
+        flush_ticks: after.flush_ticks.saturating_sub(before.flush_ticks),
     }
 }

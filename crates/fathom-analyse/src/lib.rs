@@ -93,7 +93,7 @@ pub use self::charts::{
 };
 pub use self::clients::clients;
 pub use self::compare::{
-    ComparedRun, FEWEST_INTERVALS, Figure, InvalidLimit, Limit, compare, compare_repeats,
+    ComparedRun, Costs, FEWEST_INTERVALS, Figure, InvalidLimit, Limit, compare, compare_repeats,
     difference, load_summaries, measured, shapes, unlike_settings,
 };
 pub use self::contradictions::{

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fathom_model::{DiskCounters, Histogram, ProcessIo, SparseHistogram};
+use fathom_model::{DiskCounters, Histogram, ProcessIo, SparseHistogram, TransactionCosts};
 use serde::{Deserialize, Serialize};
 
 use crate::{Activity, Probe, StreamUse, Usage};
@@ -117,6 +117,9 @@ pub struct DiskUse {
     pub write_ns: u64,
     /// Flushes.
     pub flushes: u64,
+    /// Time of all flushes, nanoseconds.
+    #[serde(default)]
+    pub flush_ns: u64,
     /// Time with a request in progress, nanoseconds.
     pub busy_ns: u64,
 }
@@ -133,6 +136,7 @@ impl DiskUse {
             written_bytes: since(|one| one.write_sectors) * SECTOR,
             write_ns: since(|one| one.write_ticks) * 1_000_000,
             flushes: since(|one| one.flush_ios),
+            flush_ns: since(|one| one.flush_ticks) * 1_000_000,
             busy_ns: since(|one| one.io_ticks) * 1_000_000,
         }
     }
@@ -233,6 +237,23 @@ impl Measured {
     pub fn device_written_bytes(&self) -> Option<u64> {
         let log = self.log_disks.last().map_or(0, |disk| disk.written_bytes);
         Some(self.disk()?.written_bytes + log)
+    }
+
+    /// What the transactions cost.
+    #[must_use]
+    pub fn costs(&self) -> TransactionCosts {
+        let disks = self.disk().into_iter().chain(self.log_disks.last());
+        let sum = |of: fn(&DiskUse) -> u64| disks.clone().map(of).sum();
+        TransactionCosts {
+            transactions: self.transactions,
+            cpu_ns: self.user_ns + self.system_ns,
+            reads: sum(|disk| disk.reads),
+            read_ns: sum(|disk| disk.read_ns),
+            writes: sum(|disk| disk.writes),
+            write_ns: sum(|disk| disk.write_ns),
+            flushes: sum(|disk| disk.flushes),
+            flush_ns: sum(|disk| disk.flush_ns),
+        }
     }
 
     /// The share of the reads of the devices that start where the one before ended, 0 to 1; of the device of the data.

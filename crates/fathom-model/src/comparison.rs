@@ -176,8 +176,19 @@ pub struct Comparison {
     pub inputs: Vec<ComparedInput>,
     /// The outcome of each limit.
     pub gates: Vec<Gate>,
+    /// Why databases differ, by what each transaction cost.
+    pub explanations: Vec<Explanation>,
     /// Number of runs on each side, if more than one. The differences are then between runs, not between intervals.
     pub repeats: Option<(usize, usize)>,
+}
+
+/// What a difference of the transactions per second goes with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Explanation {
+    /// Name of the job.
+    pub job: String,
+    /// The evidence.
+    pub sentence: String,
 }
 
 /// One direction of a job whose second result is less even: its rate varies more, or its tail is longer.

@@ -68,8 +68,8 @@ pub use self::chart_options::{
 };
 pub use self::commits::{COMMIT_ROUNDS, CommitReport, CommitRow, choose_method};
 pub use self::comparison::{
-    CollectionSummary, Comparison, ComparisonRow, Difference, LessEven, LoadSummary, Metric,
-    OptionDifference, RateShape, ShapeComparison,
+    CollectionSummary, Comparison, ComparisonRow, Difference, Explanation, LessEven, LoadSummary,
+    Metric, OptionDifference, RateShape, ShapeComparison,
 };
 pub use self::conditions::*;
 pub use self::damage::*;
@@ -119,5 +119,5 @@ pub use self::suite::{
 };
 pub use self::units::{Bytes, Nanos};
 pub use self::witnessed::{
-    GroupDisk, OpenedFile, ProcessIo, ProgramEnd, WatchedProcess, Witnessed,
+    GroupDisk, OpenedFile, ProcessIo, ProgramEnd, TransactionCosts, WatchedProcess, Witnessed,
 };

@@ -434,6 +434,7 @@ pub struct DiskCounters {
     pub discard_ios: u64,
     pub discard_sectors: u64,
     pub flush_ios: u64,
+    pub flush_ticks: u64,
 }
 
 /// How time was read.

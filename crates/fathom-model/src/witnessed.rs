@@ -31,6 +31,29 @@ pub struct Witnessed {
     pub unknown: Vec<String>,
     /// The result of a database that fathom ran, in sentences. Empty for other commands.
     pub application: Vec<String>,
+    /// What its transactions cost. `None` for other commands.
+    pub costs: Option<TransactionCosts>,
+}
+
+/// What the transactions of a database cost in the measured time, all together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TransactionCosts {
+    /// Transactions that were committed.
+    pub transactions: u64,
+    /// CPU time of the engine, nanoseconds.
+    pub cpu_ns: u64,
+    /// Reads of the devices of data and log.
+    pub reads: u64,
+    /// Time of all of them, nanoseconds.
+    pub read_ns: u64,
+    /// Writes of these devices.
+    pub writes: u64,
+    /// Time of all of them, nanoseconds.
+    pub write_ns: u64,
+    /// Flushes of these devices.
+    pub flushes: u64,
+    /// Time of all of them, nanoseconds; 0 where the kernel does not count it (before version 5.5).
+    pub flush_ns: u64,
 }
 
 /// How a program ended.

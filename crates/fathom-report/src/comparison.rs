@@ -71,6 +71,9 @@ pub fn comparison(comparison: &Comparison, style: &Style) -> String {
     {
         text += &wrap(&style.clean(&line), style.width, "", "  ");
     }
+    for line in explained(comparison) {
+        text += &wrap(&style.clean(&line), style.width, "", "  ");
+    }
     for name in &comparison.unmatched_jobs {
         text += &wrap(
             &style.clean(&format!("{name}: in one result only")),
@@ -347,6 +350,10 @@ pub fn comparison_json(comparison: &Comparison) -> String {
                 "shapes",
                 comparison.shapes.iter().map(shape_object).collect::<Tree>(),
             )
+            .with(
+                "explanations",
+                explained(comparison).iter().collect::<Tree>(),
+            )
             .with("gates", gates.collect::<Tree>())
             .with(
                 "unmatched_jobs",
@@ -372,6 +379,13 @@ fn shape_object(one: &ShapeComparison) -> Object {
         .with("before", shape(&one.shapes.0))
         .with("after", shape(&one.shapes.1))
         .with("shift_s", one.shift.map(|(seconds, _)| seconds))
+}
+
+/// Why databases differ.
+fn explained(comparison: &Comparison) -> Vec<String> {
+    let all = comparison.explanations.iter();
+    all.map(|one| format!("{}: {}", one.job, one.sentence))
+        .collect()
 }
 
 fn caveat(comparison: &Comparison) -> &'static str {
@@ -558,6 +572,7 @@ pub fn comparison_remarks(comparison: &Comparison) -> Vec<String> {
         .map(|name| format!("{name}: in one result only"));
     tails(comparison)
         .into_iter()
+        .chain(explained(comparison))
         .chain(differing(comparison))
         .chain(unmatched)
         .chain([caveat(comparison).to_owned()])
@@ -587,7 +602,10 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
         ];
         text += &format!("| {} |\n", cells.join(" | "));
     }
-    for line in differing(comparison).into_iter().chain(
+    let lines = explained(comparison)
+        .into_iter()
+        .chain(differing(comparison));
+    for line in lines.chain(
         comparison
             .unmatched_jobs
             .iter()

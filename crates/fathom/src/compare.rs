@@ -134,6 +134,9 @@ fn compare_groups(
             let named = |name: &mut String| *name = format!("{label}: {name}");
             one.rows.iter_mut().for_each(|row| named(&mut row.job));
             one.less_even.iter_mut().for_each(|one| named(&mut one.job));
+            one.explanations
+                .iter_mut()
+                .for_each(|one| named(&mut one.job));
             one.option_differences
                 .iter_mut()
                 .for_each(|unlike| named(&mut unlike.job));
@@ -148,6 +151,7 @@ fn compare_groups(
         comparison.unmatched_jobs.extend(one.unmatched_jobs);
         comparison.renamed_jobs.extend(one.renamed_jobs);
         comparison.shapes.extend(one.shapes);
+        comparison.explanations.extend(one.explanations);
         comparison.repeats = comparison.repeats.or(one.repeats);
     }
     if inputs.iter().any(|input| input.simulated > 0)

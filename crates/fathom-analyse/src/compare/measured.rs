@@ -7,7 +7,7 @@ use fathom_model::{
     Samples,
 };
 
-use super::{ComparedRun, Figure};
+use super::{ComparedRun, Costs, Figure};
 use crate::joined::joined;
 
 /// Percentiles that are compared; fio writes all of them by default.
@@ -23,7 +23,12 @@ const SAMPLES: u64 = 10;
 pub fn measured(findings: &Findings) -> Vec<ComparedRun> {
     joined(&findings.entries)
         .iter()
-        .map(|entry| job(entry, &findings.globals))
+        .enumerate()
+        .map(|(place, entry)| ComparedRun {
+            // The first one has the transactions of a database, others the block I/O of its devices.
+            costs: Costs::of(findings).filter(|_| place == 0),
+            ..job(entry, &findings.globals)
+        })
         .collect()
 }
 
@@ -51,6 +56,7 @@ fn job(entry: &Entry, globals: &[(String, Option<String>)]) -> ComparedRun {
         options,
         interval_s: usual / 1e9,
         figures,
+        costs: None,
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod bootstrap;
 mod correlation;
+mod costs;
 mod evenness;
 mod measured;
 mod rank;
@@ -18,6 +19,7 @@ mod summary;
 
 use fathom_model::Difference;
 
+pub use self::costs::Costs;
 pub use self::measured::measured;
 pub use self::runs::{ComparedRun, Figure, InvalidLimit, Limit, compare, compare_repeats};
 pub use self::settings::unlike_settings;

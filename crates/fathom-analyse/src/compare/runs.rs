@@ -7,6 +7,7 @@ use fathom_model::{
     Comparison, ComparisonRow, Direction, Gate, GateOutcome, Metric, OptionDifference,
 };
 
+use super::costs::{Costs, explanation, explanations};
 use super::difference;
 use super::evenness::less_even;
 use super::repeats::repeated;
@@ -37,6 +38,8 @@ pub struct ComparedRun {
     pub interval_s: f64,
     /// The measured figures.
     pub figures: Vec<Figure>,
+    /// What its transactions cost, of a database.
+    pub costs: Option<Costs>,
 }
 
 impl ComparedRun {
@@ -102,7 +105,11 @@ pub fn compare(before: &[ComparedRun], after: &[ComparedRun]) -> Comparison {
                 comparison
                     .option_differences
                     .extend(unlike(job, &after[*other]));
-                comparison.rows.extend(rows(job, &after[*other]));
+                let rows = rows(job, &after[*other]);
+                comparison
+                    .explanations
+                    .extend(explanation(&[job], &[&after[*other]], &rows));
+                comparison.rows.extend(rows);
             }
             None => comparison.unmatched_jobs.push(job.name.clone()),
         }
@@ -199,6 +206,7 @@ pub fn compare_repeats(before: &[Vec<ComparedRun>], after: &[Vec<ComparedRun>]) 
         (row.before, row.after) = (geometric_mean(&old), geometric_mean(&new));
         row.change = row.after / row.before - 1.0;
     }
+    comparison.explanations = explanations(before, after, &comparison.rows);
     // The deviations are those of the first runs; the tails are those of all.
     comparison.less_even = less_even(first, second, &comparison.rows);
     comparison
@@ -382,6 +390,7 @@ mod tests {
             options,
             interval_s: 1.0,
             figures: vec![figure],
+            costs: None,
         }
     }
 

@@ -203,6 +203,7 @@ pub(super) fn parse(text: &str) -> Option<DiskCounters> {
         discard_ios: at(11),
         discard_sectors: at(13),
         flush_ios: at(15),
+        flush_ticks: at(16),
     })
 }
 
@@ -227,10 +228,8 @@ mod tests {
             (all.in_flight, all.io_ticks, all.time_in_queue),
             (9, 10, 11)
         );
-        assert_eq!(
-            (all.discard_ios, all.discard_sectors, all.flush_ios),
-            (12, 14, 16)
-        );
+        assert_eq!((all.discard_ios, all.discard_sectors), (12, 14));
+        assert_eq!((all.flush_ios, all.flush_ticks), (16, 17));
         let old = parse("1 2 3 4 5 6 7 8 9 10 11").expect("11 fields");
         assert_eq!((old.time_in_queue, old.flush_ios), (11, 0));
         assert_eq!(

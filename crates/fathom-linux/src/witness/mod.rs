@@ -461,6 +461,7 @@ impl Watch {
         });
         let witnessed = Witnessed {
             application: Vec::new(),
+            costs: None,
             command: options.command.clone(),
             ended: program_end(status),
             processes: self.processes.len() as u64,

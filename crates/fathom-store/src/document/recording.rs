@@ -439,6 +439,8 @@ pub(crate) struct DiskCountersDocument {
     discard_sectors: u64,
     #[serde(rename = "flush_ios")]
     flush_ios: u64,
+    #[serde(rename = "flush_ticks", default)]
+    flush_ticks: u64,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -512,6 +514,34 @@ pub(crate) struct WitnessedDocument {
     unknown: Vec<String>,
     #[serde(rename = "application", default, skip_serializing_if = "Vec::is_empty")]
     application: Vec<String>,
+    #[serde(
+        rename = "costs",
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "As::<Option<TransactionCostsDocument>>"
+    )]
+    costs: Option<TransactionCosts>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "TransactionCosts", remote = "TransactionCosts")]
+pub(crate) struct TransactionCostsDocument {
+    #[serde(rename = "transactions")]
+    transactions: u64,
+    #[serde(rename = "cpu_ns")]
+    cpu_ns: u64,
+    #[serde(rename = "reads")]
+    reads: u64,
+    #[serde(rename = "read_ns")]
+    read_ns: u64,
+    #[serde(rename = "writes")]
+    writes: u64,
+    #[serde(rename = "write_ns")]
+    write_ns: u64,
+    #[serde(rename = "flushes")]
+    flushes: u64,
+    #[serde(rename = "flush_ns")]
+    flush_ns: u64,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -720,6 +750,7 @@ mirrors! {
     HostPartDocument for HostPart,
     RunEndDocument for RunEnd,
     WitnessedDocument for Witnessed,
+    TransactionCostsDocument for TransactionCosts,
     ProgramEndDocument for ProgramEnd,
     WatchedProcessDocument for WatchedProcess,
     ProcessIoDocument for ProcessIo,

@@ -788,6 +788,7 @@ fn complete(recording: &mut Recording, report: &AppReport, words: Vec<String>) {
     if let Some(witnessed) = &mut recording.host.witnessed {
         witnessed.command = words;
         witnessed.application = report.sentences();
+        witnessed.costs = Some(measured.costs());
         witnessed.unknown.extend(measured.unknown.iter().cloned());
     }
 }

@@ -157,6 +157,7 @@ fn join(
         discard_ios: count(a.discard_ios, b.discard_ios),
         discard_sectors: count(a.discard_sectors, b.discard_sectors),
         flush_ios: count(a.flush_ios, b.flush_ios),
+        flush_ticks: count(a.flush_ticks, b.flush_ticks),
     }
 }
 
