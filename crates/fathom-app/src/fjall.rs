@@ -1,8 +1,8 @@
 //! fjall in this process: a log-structured merge tree. A commit is appended to a journal; tables are written from memory and merged
 //! later. Transactions that write run one after another, readers beside them.
-#[cfg(feature = "key-value")]
+#[cfg(feature = "fjall")]
 pub(crate) use self::engine::{prepare, run};
-#[cfg(not(feature = "key-value"))]
+#[cfg(not(feature = "fjall"))]
 pub(crate) use crate::unavailable::{prepare, run};
 
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub(crate) fn data_folder(folder: &Path) -> PathBuf {
     folder.join(DATABASE).join("keyspaces")
 }
 
-#[cfg(feature = "key-value")]
+#[cfg(feature = "fjall")]
 mod engine {
     use std::path::{Path, PathBuf};
     use std::sync::atomic::AtomicU64;

@@ -74,10 +74,10 @@ pub(crate) struct FjallOptions {
     /// `PersistMode` of each commit.
     pub(crate) persist: Persist,
     /// A table in memory that is larger is written to the device, bytes.
-    #[cfg_attr(not(feature = "key-value"), allow(dead_code))]
+    #[cfg_attr(not(feature = "fjall"), allow(dead_code))]
     pub(crate) max_memtable_size: u64,
     /// Size of a block of a table on the device, bytes.
-    #[cfg_attr(not(feature = "key-value"), allow(dead_code))]
+    #[cfg_attr(not(feature = "fjall"), allow(dead_code))]
     pub(crate) data_block_size: u32,
     /// Size of a row, bytes.
     pub(crate) value_size: u64,

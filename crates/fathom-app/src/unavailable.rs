@@ -1,6 +1,6 @@
 //! In place of engines that this build does not have.
 
-#[cfg(not(all(feature = "sqlite", feature = "key-value")))]
+#[cfg(not(all(feature = "sqlite", feature = "key-value", feature = "fjall")))]
 mod absent {
     use std::path::Path;
 
@@ -22,7 +22,7 @@ mod absent {
     }
 }
 
-#[cfg(not(all(feature = "sqlite", feature = "key-value")))]
+#[cfg(not(all(feature = "sqlite", feature = "key-value", feature = "fjall")))]
 pub(crate) use self::absent::{prepare, run};
 
 /// Fails where Cargo.lock has another version of a crate.

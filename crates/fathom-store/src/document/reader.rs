@@ -36,13 +36,11 @@ impl<'de, 'n> Reader<'de, 'n> {
         known(self.decoder.map()?)
     }
 
-    // Fields of one type share the code for it, instead of having it in the visitor of each struct: a fiftieth of the program.
     fn visit_map<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, DocumentError> {
         let left = self.map()?;
         visitor.visit_map(Items { reader: self, left })
     }
 
-    #[inline(never)]
     fn visit_list<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, DocumentError> {
         let left = known(self.decoder.array()?)?;
         visitor.visit_seq(Items { reader: self, left })
@@ -69,7 +67,6 @@ impl serde::de::Error for DocumentError {
 impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
     type Error = DocumentError;
 
-    #[inline(never)]
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DocumentError> {
         match self.decoder.datatype()? {
             Type::U8 | Type::U16 | Type::U32 | Type::U64 => visitor.visit_u64(self.decoder.u64()?),
@@ -88,7 +85,6 @@ impl<'de> Deserializer<'de> for &mut Reader<'de, '_> {
         }
     }
 
-    #[inline(never)]
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DocumentError> {
         if self.decoder.datatype()? == Type::Null {
             self.decoder.null()?;
@@ -192,7 +188,6 @@ impl Items<'_, '_, '_> {
 impl<'de> SeqAccess<'de> for Items<'_, 'de, '_> {
     type Error = DocumentError;
 
-    #[inline(never)]
     fn next_element_seed<T: DeserializeSeed<'de>>(
         &mut self,
         seed: T,
@@ -211,7 +206,6 @@ impl<'de> SeqAccess<'de> for Items<'_, 'de, '_> {
 impl<'de> MapAccess<'de> for Items<'_, 'de, '_> {
     type Error = DocumentError;
 
-    #[inline(never)]
     fn next_key_seed<K: DeserializeSeed<'de>>(
         &mut self,
         seed: K,
@@ -223,7 +217,6 @@ impl<'de> MapAccess<'de> for Items<'_, 'de, '_> {
         seed.deserialize(name).map(Some)
     }
 
-    #[inline(never)]
     fn next_value_seed<V: DeserializeSeed<'de>>(
         &mut self,
         seed: V,
