@@ -1292,7 +1292,12 @@ fn less_memory_means_more_and_smaller_reads() {
         .iter()
         .map(|row| number(&row["mean_read_bytes"]))
         .collect();
-    assert!(sizes[0] > sizes[1] && sizes[1] >= 4096.0, "{rows:?}");
+    assert!(sizes[1] >= 4096.0, "{rows:?}");
+    // Where nearly nothing is read, the mean size is that of a few pages.
+    let seconds = 3.0;
+    if number(&rows[0]["reads_per_second"]) * seconds >= 500.0 {
+        assert!(sizes[0] > sizes[1], "{rows:?}");
+    }
     let words = result["sentences"].to_string();
     assert!(
         words.contains("times as many") || words.contains("nearly none"),
