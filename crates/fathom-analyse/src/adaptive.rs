@@ -4,7 +4,7 @@
 //! One series over the number of outstanding I/Os then replaces the whole grid of depths and jobs.
 //! A few crossing points check this, and the grid is filled where they disagree.
 
-use crate::compact_sort::CompactSort;
+use fathom_model::CompactSort;
 
 /// Limit of crossing points, where a second split of the same number of outstanding I/Os is
 /// measured.

@@ -8,7 +8,6 @@ use fathom_model::Weight::{Degrades, Invalidates, Note};
 use fathom_model::{Finding, ImportedFigures, Weight};
 
 use self::Category::{Generator, Host, Integrity, Plan, Published, Statistics, Target};
-use crate::compact_sort::CompactSort;
 use crate::detectors::{
     RunContext, blamed, burst_ended, cache_setting_disagrees, ceiling_by_size, ceiling_reached,
     clock_drift, clones_overlap, command_failed, cpu_slowed, cpu_throttled, depth_not_reached,
@@ -27,6 +26,7 @@ use crate::imported::{
     CheckInput, claims, distribution, figures, hosts, link, logs, merged, number, repeats, spec,
     sweep,
 };
+use fathom_model::CompactSort;
 
 /// What a finding is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

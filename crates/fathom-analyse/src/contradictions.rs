@@ -8,8 +8,8 @@ use fathom_model::{CellState, Finding, StoredCell, StoredFinding, Verdict, Weigh
 
 use crate::PTS_WINDOW;
 use crate::catalogue::explain;
-use crate::compact_sort::CompactSort;
 use crate::figures::rate;
+use fathom_model::CompactSort;
 
 /// The code of the finding.
 pub const CONTRADICTION: &str = "CELL_CONTRADICTED";

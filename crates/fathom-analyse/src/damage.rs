@@ -2,8 +2,8 @@
 
 use fathom_model::{Damage, DamageClass, DamageCounts, RereadResult, WriteIdentity};
 
-use crate::compact_sort::CompactSort;
 use crate::figures::{bytes, count, duration};
+use fathom_model::CompactSort;
 
 /// `3 lost writes, 1 torn block`: the classes by number, highest first.
 pub(crate) fn classes(counts: &DamageCounts) -> String {

@@ -1,8 +1,8 @@
 //! Finds the knee of a curve of throughput over queue depth, by several named rules, because they
 //! disagree.
 
-use crate::compact_sort::CompactSort;
 use crate::figures::{count, duration};
+use fathom_model::CompactSort;
 
 /// The 95 % rule's share of the highest throughput.
 const NEARLY_ALL: f64 = 0.95;

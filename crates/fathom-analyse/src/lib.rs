@@ -33,7 +33,6 @@ mod catalogue;
 mod cell;
 mod charts;
 mod clients;
-mod compact_sort;
 mod compare;
 mod contradictions;
 mod damage;

@@ -4,12 +4,12 @@ use fathom_model::{
     CellFigures, CellLatency, MaxLoad, NamedKnee, Response, ResponsePoint, Verdict,
 };
 
-use crate::compact_sort::CompactSort;
 use crate::figures::{count, percent};
 use crate::knee::{ClosedPoint, knees};
 use crate::search::{
     LoadArrivals, SEARCH_PARTS, SearchAnswer, SearchVerdict, SloLimit, trial_error,
 };
+use fathom_model::CompactSort;
 
 /// A target that completes a smaller share of the offered load does not keep up, whatever its
 /// latencies.

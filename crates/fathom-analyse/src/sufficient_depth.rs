@@ -2,8 +2,8 @@
 
 use fathom_model::{Entry, Findings};
 
-use crate::compact_sort::CompactSort;
 use crate::figures::{bytes, count, duration};
+use fathom_model::CompactSort;
 
 /// A depth is enough if it reaches this share of the highest rate of all depths.
 const ENOUGH: f64 = 0.95;

@@ -3,8 +3,8 @@
 use fathom_model::format::{duration, rate};
 use fathom_model::{CellLatency, GridRow, SuiteStep, Verdict, fairness};
 
-use crate::compact_sort::CompactSort;
 use crate::compare::student::quantile;
+use fathom_model::CompactSort;
 
 /// A depth is enough if it reaches this share of the highest rate.
 const ENOUGH: f64 = 0.95;

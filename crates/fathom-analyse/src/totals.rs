@@ -2,13 +2,13 @@
 
 use fathom_model::{Direction, DirectionSummary, Nanos, PerDirection, Recording, TotalSummary};
 
-use crate::compact_sort::CompactSort;
 use crate::direction::direction_summary;
 use crate::figures::{bytes, count, duration, rate};
 use crate::little::little;
 use crate::members::Member;
 use crate::summary_sentences::{user_latency, value};
 use crate::tail::inflection;
+use fathom_model::CompactSort;
 
 /// Percentiles in the sentence.
 const SHOWN: [f64; 3] = [50.0, 99.0, 99.9];

@@ -4,7 +4,6 @@ use fathom_model::{Entry, Finding, Findings, Medium, Recording, Weight};
 
 use crate::blame::blame_sheet;
 use crate::catalogue::{FindingKind, detectors};
-use crate::compact_sort::CompactSort;
 use crate::detectors::{EntryContext, RunContext, detect, verdict};
 use crate::direction::bandwidth_share;
 use crate::disk::disk_summary;
@@ -16,6 +15,7 @@ use crate::members::entries;
 use crate::summary_sentences::summary_sentences;
 use crate::totals::totals;
 use crate::witnessed;
+use fathom_model::CompactSort;
 
 /// Analyses `recording`. Pure: the same recording gives the same findings.
 #[must_use]

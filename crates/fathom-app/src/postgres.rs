@@ -1,5 +1,6 @@
 //! PostgreSQL with pgbench, from the packages of the distribution: a private cluster on a unix socket.
 
+use fathom_model::CompactSort;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
@@ -96,7 +97,7 @@ fn find_in(places: &[PathBuf]) -> Result<PgPrograms, AppError> {
                 Some((version, entry.path().join("bin")))
             })
             .collect();
-        versions.sort_by(|one, two| two.0.total_cmp(&one.0));
+        versions.compact_sort_by(|one, two| two.0.total_cmp(&one.0));
         folders.extend(versions.into_iter().map(|(_, path)| path));
         folders.push(place.clone());
     }

@@ -1,5 +1,6 @@
 //! The side of the controller: one thread that speaks to all agents.
 
+use fathom_model::CompactSort;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -520,7 +521,7 @@ impl Controller {
                     .get("rank")
                     .and_then(|rank| rank.parse::<u32>().ok())
             };
-            found.sort_by_key(rank);
+            found.compact_sort_by_key(rank);
             found
         } else {
             wanted

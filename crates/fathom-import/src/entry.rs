@@ -1,5 +1,6 @@
 //! Converts one job record of fio's JSON to an [`Entry`].
 
+use fathom_model::CompactSort;
 use fathom_model::{
     Direction, DirectionSummary, Entry, Histogram, LatencyKinds, LatencySummary, MergedInterval,
     MergedIntervalDirection, Nanos, PerDirection, Samples, SparseHistogram,
@@ -377,7 +378,7 @@ fn percentiles(of: &Map<String, Value>, scale: f64) -> Vec<(f64, u64)> {
         Some((percent, (value * scale) as u64))
     });
     let mut known: Vec<_> = known.collect();
-    known.sort_by(|a, b| a.0.total_cmp(&b.0));
+    known.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
     // Without I/O every percentile is 0.
     if known.iter().all(|(_, value)| *value == 0) {
         Vec::new()

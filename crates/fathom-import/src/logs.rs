@@ -1,6 +1,7 @@
 //! Converts all logs of one prefix to one timeline per entry, job by job, so that memory holds only
 //! one job and the sum.
 
+use fathom_model::CompactSort;
 use std::collections::BTreeMap;
 use std::io::Read;
 
@@ -166,7 +167,7 @@ impl Group {
         );
         let mut all = vec![Timeline::new(origin, window, largest); parts];
         for (place, mut mine) in self.jobs().into_iter().enumerate() {
-            mine.sort_by_key(|file| ORDER.iter().position(|kind| *kind == file.name.kind));
+            mine.compact_sort_by_key(|file| ORDER.iter().position(|kind| *kind == file.name.kind));
             let mut job = Job {
                 line: Timeline::new(origin, window, largest),
                 window,

@@ -1,5 +1,6 @@
 //! The curve of a device from a measured sweep of queue depths.
 
+use fathom_model::CompactSort;
 use fathom_model::Derivation;
 
 use crate::curve::{DriveAtLimit, DriveLoad};
@@ -83,7 +84,7 @@ impl MeasuredCurve {
             .filter_map(|point| Some((point.in_flight, point.figure(figure)?, point.iops)))
             .collect();
         // Of equal depths, such as 4 x 1 and 2 x 2, the best.
-        points.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.2.total_cmp(&a.2)));
+        points.compact_sort_by(|a, b| a.0.total_cmp(&b.0).then(b.2.total_cmp(&a.2)));
         points.dedup_by(|a, b| a.0 == b.0);
         // A deeper queue that is not slower, or completes less, adds nothing.
         let mut rising: Points = Vec::new();

@@ -1,5 +1,6 @@
 //! A finished observation, with what is needed to judge it.
 
+use fathom_model::CompactSort;
 use std::collections::BTreeMap;
 
 use crate::counters::{DiskCounts, ProcessCounts};
@@ -100,7 +101,7 @@ impl Observation {
                 }
             })
             .collect();
-        audits.sort_by_key(|audit| std::cmp::Reverse((audit.bios, audit.bytes)));
+        audits.compact_sort_by_key(|audit| std::cmp::Reverse((audit.bios, audit.bytes)));
         audits
     }
 

@@ -1,5 +1,6 @@
 //! A profile as a job file of fio.
 
+use fathom_model::CompactSort;
 use std::fmt::Write as _;
 
 use fathom_model::format::{bytes, duration};
@@ -98,7 +99,7 @@ fn block_sizes(job: &mut String, stream: &Stream, rw: &str) {
 /// are left out. One offset for each group.
 fn offsets(groups: &[Group<'_>], scale: Scale) -> Vec<u64> {
     let mut order: Vec<usize> = (0..groups.len()).collect();
-    order.sort_by_key(|index| {
+    order.compact_sort_by_key(|index| {
         let stream = groups[*index].stream;
         (stream.device, stream.start)
     });

@@ -11,6 +11,7 @@ use crate::reuse::{Locality, Reuse};
 use crate::runs::{ESTABLISHED, RunTable, Step};
 use crate::space::{Pattern, Popularity, Regions, pattern};
 use crate::windows::{OverTime, Phase, Picture};
+use fathom_model::CompactSort;
 
 /// Processes that have streams of their own; the others share one.
 const PROCESSES: usize = 64;
@@ -33,7 +34,7 @@ pub type Sizes = Vec<(u32, u64)>;
 
 /// The most frequent first.
 pub(crate) fn by_count(mut sizes: Sizes) -> Sizes {
-    sizes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    sizes.compact_sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     sizes
 }
 
@@ -561,7 +562,7 @@ impl Profiler {
                 }
             }
         }
-        streams.sort_by_key(|stream| std::cmp::Reverse(stream.ios()));
+        streams.compact_sort_by_key(|stream| std::cmp::Reverse(stream.ios()));
         let data = self.totals[0].bytes.saturating_add(self.totals[1].bytes);
         Profile {
             totals: self.totals,

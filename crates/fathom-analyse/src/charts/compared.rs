@@ -13,7 +13,7 @@ use super::encoding::{Encoding, LINES, Line, encode};
 use super::group::{Seen, chosen, split};
 use super::time::full;
 use super::unit::inner;
-use crate::compact_sort::CompactSort;
+use fathom_model::CompactSort;
 
 pub(super) const DERIVED: &str = "A bar is one job of a result. The whisker of a throughput is one standard deviation of its samples over time \
     (of several jobs: of the intervals of their sum), up and down: it shows how much the rate varied during the run, not how precise the mean is (see `fathom compare`).";

@@ -11,7 +11,7 @@ use super::dimension::DimensionFormat;
 use super::encoding::{Encoding, Line, encode};
 use super::group::{Seen, chosen, split};
 use super::unit::inner;
-use crate::compact_sort::CompactSort;
+use fathom_model::CompactSort;
 
 pub(super) const DERIVED: &str = "Each point is one job (or group of clones) of a result: I/Os per second are good I/Os over \
     the run time; the mean latency and the percentiles are those of all I/Os of the run, never means of means.";

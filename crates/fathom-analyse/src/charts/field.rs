@@ -13,7 +13,7 @@ use super::dimension::DimensionFormat;
 use super::encoding::{Encoding, PANELS, encode};
 use super::group::{Seen, chosen, split};
 use super::unit::inner;
-use crate::compact_sort::CompactSort;
+use fathom_model::CompactSort;
 
 pub(super) const DERIVED: &str = "Each field is one job of a result at that position of the grid. Fields without a result are empty: nothing is \
     interpolated.";

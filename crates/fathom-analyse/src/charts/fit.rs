@@ -10,7 +10,7 @@ use super::ChartError;
 use super::curve::{axis, values};
 use super::dimension::DimensionFormat;
 use super::unit::inner;
-use crate::compact_sort::CompactSort;
+use fathom_model::CompactSort;
 
 pub(super) const DERIVED: &str = "Each dot is one measured job: its throughput at the I/Os in flight (depth x jobs). The line is the law that \
     predicts left-out loads best: soft minimum, universal scalability law or the logarithmic law of a disk that reorders its queue. \

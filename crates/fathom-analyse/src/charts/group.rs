@@ -1,6 +1,6 @@
 //! Groups of cells: common properties are shown below the title, differences in the legend.
 
-use crate::compact_sort::CompactSort;
+use fathom_model::CompactSort;
 use fathom_model::{ChartOptions, Dimension, DirectionFigures, JobFigures};
 
 /// One direction of one cell.

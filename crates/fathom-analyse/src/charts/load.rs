@@ -11,9 +11,9 @@ use super::dimension::DimensionFormat;
 use super::encoding::{Encoding, Line, PANELS, encode};
 use super::group::{Seen, chosen, split};
 use super::unit::inner;
-use crate::compact_sort::CompactSort;
 use crate::figures::{duration, rate};
 use crate::knee::{ClosedPoint, Knee, KneeRule, knees};
+use fathom_model::CompactSort;
 
 pub(super) const DERIVED: &str = "Each point is one step of load: its throughput and the latency there. Knees are those of a closed loop, by the \
     rules that `fathom search` uses; the knee by Kneedle is marked, or else the lowest depth with 95 % of the \

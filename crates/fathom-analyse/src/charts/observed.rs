@@ -9,8 +9,8 @@ use fathom_model::{
 
 use super::ChartError;
 use super::unit::Quantity;
-use crate::compact_sort::CompactSort;
 use crate::figures::{bytes, count};
+use fathom_model::CompactSort;
 
 pub(super) const DERIVED_PHASES: &str = "Each panel is a phase of a request in the block layer. Each column is a range of time, each row a quarter of a power \
     of two of latency; the colour is the share of that column's requests in that row, on a logarithmic scale.";

@@ -15,8 +15,8 @@ use super::group::{Seen, chosen, split, split_by_name};
 use super::thin::thin;
 use super::unit::{Quantity, inner};
 use crate::catalogue::explain;
-use crate::compact_sort::CompactSort;
 use crate::figures::{duration, holds_all_along};
+use fathom_model::CompactSort;
 
 pub(super) const DERIVED: &str = "Each value is that of one interval: a rate is the completed amount divided by its length, percentiles are those of all \
     I/Os that completed in it (never percentiles of means). Of a long run the line is the median of the intervals of each window, and the band \

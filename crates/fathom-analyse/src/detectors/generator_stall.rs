@@ -5,9 +5,9 @@ use fathom_model::{Direction, Finding, Nanos, Stall, TimeSpan, Weight};
 use super::context::of_run;
 use super::few_samples::shown;
 use super::{EntryContext, RunContext};
-use crate::compact_sort::CompactSort;
 use crate::figures::{count, counted, duration, percent, share};
 use crate::job_summary::is_open_loop;
+use fathom_model::CompactSort;
 
 /// A watchdog that wakes this late did not only wait for its time slice: scheduler slices are a few
 /// milliseconds, the period of CPU quotas is 100 ms (Documentation/scheduler/sched-bwc.rst of

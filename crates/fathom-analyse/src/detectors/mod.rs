@@ -80,8 +80,8 @@ pub(crate) mod working_set_cached;
 use fathom_model::{Finding, TimeSpan, Verdict, Weight};
 
 use crate::catalogue::FindingKind;
-use crate::compact_sort::CompactSort;
 use crate::members::Member;
+use fathom_model::CompactSort;
 
 pub(crate) use self::context::{EntryContext, RunContext};
 

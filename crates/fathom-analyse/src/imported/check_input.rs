@@ -5,7 +5,7 @@ use fathom_model::{Finding, ImportedFigures, ImportedHosts, LatencyPercentiles};
 use super::logs::ImportedLogs;
 use super::number::NumberError;
 use crate::catalogue::{FindingKind, checks};
-use crate::compact_sort::CompactSort;
+use fathom_model::CompactSort;
 
 /// The input of `fathom check`: results, and what their authors state.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -3,8 +3,8 @@
 use fathom_model::{Finding, ImportedFigures, Weight};
 
 use super::{CheckInput, about};
-use crate::compact_sort::CompactSort;
 use crate::figures::{duration, percent, rate};
+use fathom_model::CompactSort;
 
 /// A deeper queue cannot reduce the latency by more than chance.
 const FASTER: f64 = 0.9;

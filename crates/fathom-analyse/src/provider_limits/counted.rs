@@ -1,7 +1,7 @@
 //! What a limit counts: I/Os, bytes, or I/Os of at most so many bytes.
 
 use super::LimitEstimate;
-use crate::compact_sort::CompactSort;
+use fathom_model::CompactSort;
 
 /// Sizes up to which a provider counts one I/O, bytes.
 const UNITS: [u64; 5] = [16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10];

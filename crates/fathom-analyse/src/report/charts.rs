@@ -10,7 +10,7 @@ use super::device::Device;
 use super::statement::statement;
 use super::workload::{Load, LoadKey, load_key, loads, pattern};
 use crate::charts::{CHARTS, Quantity, chart, thin};
-use crate::compact_sort::CompactSort;
+use fathom_model::CompactSort;
 
 /// Charts of one device besides the first.
 const MAX_CHARTS: usize = 12;

@@ -7,9 +7,9 @@ use fathom_model::{
 use super::device::Device;
 use super::key_figures::{latency, megabytes};
 use super::workload::{Kind, Load, LoadKey, load_key, loads, pattern};
-use crate::compact_sort::CompactSort;
 use crate::estimate::t95;
 use crate::figures::{counted, percent, rate};
+use fathom_model::CompactSort;
 
 /// With more devices one matrix replaces the ranking of each question.
 pub(super) const FEW: usize = 7;

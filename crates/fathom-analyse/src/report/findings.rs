@@ -7,7 +7,7 @@ use fathom_model::{JobFigures, JobFinding, ReportBlock, ReportFinding};
 use super::device::Device;
 use super::workload::generated;
 use crate::catalogue::{Category, FINDINGS, explain};
-use crate::compact_sort::CompactSort;
+use fathom_model::CompactSort;
 
 /// Names of jobs or devices with a finding; the rest is counted.
 const MAX_NAMES: usize = 14;

@@ -3,9 +3,9 @@
 use fathom_model::{Dimension, DirectionFigures, JobFigures, ReportCell, ReportRows, ReportTable};
 
 use super::workload::{Kind, descriptions, loads};
-use crate::compact_sort::CompactSort;
 pub(super) use crate::figures::latency;
 use crate::figures::{bytes, rate};
+use fathom_model::CompactSort;
 
 /// With more jobs each load is represented by its shallowest, its best and its deepest one.
 const MAX_ROWS: usize = 16;

@@ -18,8 +18,8 @@ use self::comparison::{FEW, common_loads, questions, ranking, rates, sentences, 
 use self::device::{Device, dates, devices};
 use self::key_figures::{all_figures, key_figures};
 use crate::charts::jobs_of;
-use crate::compact_sort::CompactSort;
 use crate::figures::counted;
+use fathom_model::CompactSort;
 
 /// Loads that several devices share, with a chart each.
 const MAX_OVERLAYS: usize = 4;

@@ -2,8 +2,8 @@
 
 use fathom_model::JobFigures;
 
-use crate::compact_sort::CompactSort;
 use crate::figures::{bytes, rate};
+use fathom_model::CompactSort;
 
 /// The share of the highest rate that a queue depth must reach to be enough.
 const ENOUGH: f64 = 0.95;

@@ -11,6 +11,7 @@
 mod table;
 
 use fathom_model::Bytes;
+use fathom_model::CompactSort;
 use std::fmt;
 
 /// Bytes examined at each end.
@@ -126,7 +127,7 @@ pub fn signatures(head: &[u8], tail: &[u8], size: Bytes) -> Vec<Signature> {
         size: size.get(),
     };
     let mut found = table::look_up(&windows);
-    found.sort_by_key(|signature| (signature.offset, signature.kind));
+    found.compact_sort_by_key(|signature| (signature.offset, signature.kind));
     found.dedup();
     found
 }

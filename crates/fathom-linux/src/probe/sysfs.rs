@@ -3,6 +3,7 @@
 use super::mounts::device_number;
 use fathom_device::{DevNo, RelatedDevice};
 use fathom_model::Bytes;
+use fathom_model::CompactSort;
 use std::path::{Path, PathBuf};
 
 /// The directory of a block device in sysfs.
@@ -37,7 +38,7 @@ impl Node {
             .flatten()
             .filter_map(|entry| Self::at(&entry.path()))
             .collect();
-        nodes.sort_by(|a, b| a.relative.name.cmp(&b.relative.name));
+        nodes.compact_sort_by(|a, b| a.relative.name.cmp(&b.relative.name));
         nodes
     }
     fn text(&self, file: &str) -> Option<String> {
@@ -116,7 +117,7 @@ impl Node {
             .filter_map(|entry| Self::at(&entry.path()))
             .filter(below)
             .collect();
-        nodes.sort_by(|a, b| a.relative.name.cmp(&b.relative.name));
+        nodes.compact_sort_by(|a, b| a.relative.name.cmp(&b.relative.name));
         nodes
     }
     /// Backing file of a loop device, as its owner named it.

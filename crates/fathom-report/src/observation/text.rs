@@ -1,5 +1,6 @@
 //! An observation as text.
 
+use fathom_model::CompactSort;
 use fathom_model::Histogram;
 use fathom_model::format::{
     TimeUnit, bandwidth, bytes, counted, duration, percent, rate, thousands,
@@ -59,7 +60,9 @@ fn files(observation: &Observation, style: &Style) -> String {
         .zip(&io.files)
         .filter(|(_, file)| file.ios.iter().sum::<u64>() > 0)
         .collect();
-    found.sort_by_key(|(name, file)| (std::cmp::Reverse(file.bytes.iter().sum::<u64>()), *name));
+    found.compact_sort_by_key(|(name, file)| {
+        (std::cmp::Reverse(file.bytes.iter().sum::<u64>()), *name)
+    });
     let mut rows =
         vec![["file", "reads", "read", "writes", "written", "mean", "p99"].map(str::to_owned)];
     for (name, file) in found.iter().take(PROCESSES) {
@@ -319,7 +322,7 @@ fn processes(observation: &Observation, number: DeviceNumber, style: &Style) -> 
     if found.is_empty() {
         return String::new();
     }
-    found.sort_by_key(|(_, summary)| {
+    found.compact_sort_by_key(|(_, summary)| {
         std::cmp::Reverse((summary.bytes.iter().sum::<u64>(), summary.flushes))
     });
     let mut rows = vec![

@@ -1,5 +1,6 @@
 //! Devices with results, and their best figures against their data sheets.
 
+use fathom_model::CompactSort;
 use std::collections::BTreeMap;
 
 use fathom_model::format::counted;
@@ -51,7 +52,7 @@ pub(crate) fn devices(site: &mut Site) -> Result<Vec<Device>, Problem> {
         }
     }
     let mut all: Vec<Device> = all.into_values().collect();
-    all.sort_by_key(|device| std::cmp::Reverse(device.newest));
+    all.compact_sort_by_key(|device| std::cmp::Reverse(device.newest));
     Ok(all)
 }
 

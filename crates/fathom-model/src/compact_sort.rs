@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 /// Stable sorting of short lists, through their positions: twice the time of [`slice::sort_by`], a tenth of its code.
-pub(crate) trait CompactSort<T> {
+pub trait CompactSort<T> {
     /// As [`slice::sort_by`].
     fn compact_sort_by(&mut self, compare: impl FnMut(&T, &T) -> Ordering);
 
