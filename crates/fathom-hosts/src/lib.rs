@@ -2,6 +2,7 @@
 //!
 //! * [`nats`]: a client of a NATS server, which carries all messages.
 //! * [`protocol`]: the messages of controller and agents.
+//! * [`STREAM`]: the stream of JetStream with what hosts record while the load runs.
 //! * [`Agent`]: waits for jobs, and stops the load when its controller is silent.
 //! * [`Controller`]: finds agents, measures their clocks, starts them at one instant and collects their recordings.
 //! * [`SshHost`]: a host on which the program starts an agent over ssh.
