@@ -115,6 +115,21 @@ fn other_programs_on_the_device() {
     assert_eq!(evidence(&slow, "FOREIGN_IO"), None);
 }
 
+/// Regression 1446: of several devices with I/O of other programs, only the first one was named.
+#[test]
+fn other_programs_on_two_devices() {
+    let mut beside = recording(|_| {});
+    let mut second = disk(0, 0, 1000, 300 * MIB);
+    second.name = "loop0".to_owned();
+    beside.disks = vec![disk(10_000, 2048 * MIB, 1000, 0), second];
+    assert_eq!(
+        evidence(&beside, "FOREIGN_IO").as_deref(),
+        Some(
+            "50 % of the bytes read on vda were not from dd: the device transferred 2 GiB, the command 1 GiB. 100 % of the bytes written on loop0 were not from dd: the device transferred 300 MiB, the command 0 bytes."
+        )
+    );
+}
+
 /// Two seconds at 98 of 100 reads per second, and eight without any.
 #[test]
 fn a_limit_that_was_reached() {

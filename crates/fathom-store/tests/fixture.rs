@@ -100,6 +100,8 @@ fn the_journal_of_the_killed_run_is_read() {
 }
 
 /// The bytes of the document format: a recording that is read and written again is unchanged.
+///
+/// Regression 1445: the time of flushes, which recordings of before do not have, was added to them when they were written again.
 #[test]
 fn a_recording_that_is_written_again_has_the_same_bytes() {
     let fixture = Fixture::open();

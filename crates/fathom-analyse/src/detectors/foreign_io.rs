@@ -22,11 +22,20 @@ const ADVICE: &str = "Another program uses the device, or the file system writes
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     if let Some(witnessed) = run.witnessed() {
-        return [Direction::Read, Direction::Write]
-            .into_iter()
-            .filter_map(|d| beside_command(run, witnessed, d))
-            .take(1)
+        // One finding, with a sentence for each device.
+        let evidence: Vec<String> = run
+            .disks
+            .iter()
+            .filter_map(|disk| {
+                [Direction::Read, Direction::Write]
+                    .into_iter()
+                    .find_map(|d| beside_command(run, witnessed, disk, d))
+            })
             .collect();
+        if evidence.is_empty() {
+            return Vec::new();
+        }
+        return vec![of_run(Weight::Degrades, evidence.join(" "), ADVICE)];
     }
     [Direction::Read, Direction::Write]
         .into_iter()
@@ -123,8 +132,9 @@ fn device_bytes(disk: &DiskSummary, direction: Direction) -> u64 {
 fn beside_command(
     run: &RunContext,
     witnessed: &Witnessed,
+    disk: &DiskSummary,
     direction: Direction,
-) -> Option<Finding> {
+) -> Option<String> {
     let reads = direction == Direction::Read;
     let of_processes = if reads {
         witnessed.io.device_read_bytes
@@ -132,50 +142,46 @@ fn beside_command(
         witnessed.io.device_written_bytes
     };
     let seconds = run.recording.elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
-    run.disks.iter().find_map(|disk| {
-        let group = witnessed.disks.iter().find(|one| one.name == disk.name);
-        let (group_ios, group_bytes) = group.map_or((None, 0), |one| {
-            if reads {
-                (Some(one.reads), one.read_bytes)
-            } else {
-                (Some(one.writes), one.written_bytes)
-            }
-        });
-        let device = device_bytes(disk, direction);
-        let own = of_processes.max(group_bytes);
-        let (ios, ticks) = if reads {
-            (disk.delta.read_ios, disk.delta.read_ticks)
+    let group = witnessed.disks.iter().find(|one| one.name == disk.name);
+    let (group_ios, group_bytes) = group.map_or((None, 0), |one| {
+        if reads {
+            (Some(one.reads), one.read_bytes)
         } else {
-            (disk.delta.write_ios, disk.delta.write_ticks)
-        };
-        let limit = own + SLACK.max((own as f64 * EXCESS_PERCENT / 100.0) as u64);
-        if device > limit {
-            let evidence = format!(
-                "{} of the bytes {} on {} were not from {}: the device transferred {}, the command {}.",
-                percent(share(device - own, device)),
-                if reads { "read" } else { "written" },
-                disk.name,
-                program_name(witnessed),
-                bytes(device),
-                bytes(own),
-            );
-            return Some(of_run(Weight::Degrades, evidence, ADVICE));
+            (Some(one.writes), one.written_bytes)
         }
-        // Buffered writes are sent by the kernel, not by the group: only its reads are counted completely.
-        let foreign = ios.saturating_sub(group_ios.filter(|_| reads)?);
-        let time = foreign as f64 / ios.max(1) as f64 * ticks as f64 / (seconds * 1000.0) * 100.0;
-        if foreign < LEAST || foreign as f64 / seconds < SLACK_PER_SECOND || time < BUSY_PERCENT {
-            return None;
-        }
-        let evidence = format!(
-            "{} {}s on {} were not from {} ({} per second), and took {} of the device's time.",
-            count(foreign),
-            direction.name(),
+    });
+    let device = device_bytes(disk, direction);
+    let own = of_processes.max(group_bytes);
+    let (ios, ticks) = if reads {
+        (disk.delta.read_ios, disk.delta.read_ticks)
+    } else {
+        (disk.delta.write_ios, disk.delta.write_ticks)
+    };
+    let limit = own + SLACK.max((own as f64 * EXCESS_PERCENT / 100.0) as u64);
+    if device > limit {
+        return Some(format!(
+            "{} of the bytes {} on {} were not from {}: the device transferred {}, the command {}.",
+            percent(share(device - own, device)),
+            if reads { "read" } else { "written" },
             disk.name,
             program_name(witnessed),
-            rate(foreign as f64 / seconds),
-            percent(time),
-        );
-        Some(of_run(Weight::Degrades, evidence, ADVICE))
-    })
+            bytes(device),
+            bytes(own),
+        ));
+    }
+    // Buffered writes are sent by the kernel, not by the group: only its reads are counted completely.
+    let foreign = ios.saturating_sub(group_ios.filter(|_| reads)?);
+    let time = foreign as f64 / ios.max(1) as f64 * ticks as f64 / (seconds * 1000.0) * 100.0;
+    if foreign < LEAST || foreign as f64 / seconds < SLACK_PER_SECOND || time < BUSY_PERCENT {
+        return None;
+    }
+    Some(format!(
+        "{} {}s on {} were not from {} ({} per second), and took {} of the device's time.",
+        count(foreign),
+        direction.name(),
+        disk.name,
+        program_name(witnessed),
+        rate(foreign as f64 / seconds),
+        percent(time),
+    ))
 }

@@ -21,6 +21,10 @@ fn is_zero(time: &Nanos) -> bool {
     time.is_zero()
 }
 
+fn is_none(count: &u64) -> bool {
+    *count == 0
+}
+
 #[derive(Deserialize, Serialize)]
 #[serde(rename = "Recording", remote = "Recording")]
 pub(crate) struct RecordingDocument {
@@ -439,7 +443,8 @@ pub(crate) struct DiskCountersDocument {
     discard_sectors: u64,
     #[serde(rename = "flush_ios")]
     flush_ios: u64,
-    #[serde(rename = "flush_ticks", default)]
+    // Recordings of before, and disks without flushes, have none.
+    #[serde(rename = "flush_ticks", default, skip_serializing_if = "is_none")]
     flush_ticks: u64,
 }
 
