@@ -1,10 +1,11 @@
 //! The JSON documents in a file. There may be text before, between and after them, and several
 //! documents from one run (`--status-interval`).
 
+use fathom_logs::Cause;
 use serde_json::{Deserializer, Value};
 
 use crate::MOST_VALUES;
-use crate::error::{Cause, ImportError};
+use crate::error::ImportError;
 use crate::result::records;
 use crate::terse::is_terse;
 

@@ -1,11 +1,8 @@
 //! Why a result cannot be read.
 
-use std::error::Error;
-use std::fmt;
 use std::io;
-use std::sync::Arc;
 
-use crate::hist_log::HistLogError;
+use fathom_logs::{Cause, HistLogError, LogError};
 
 /// Why a file cannot be imported, and where in the file the reason is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -85,50 +82,12 @@ impl From<io::Error> for ImportError {
     }
 }
 
-impl From<HistLogError> for ImportError {
-    fn from(error: HistLogError) -> Self {
-        Self::HistLine(Cause::new(error))
-    }
-}
-
-/// The error behind an [`ImportError`]. Two of them are equal if their messages are.
-#[derive(Debug)]
-pub struct Cause<E>(Arc<E>);
-
-impl<E> Cause<E> {
-    pub(crate) fn new(error: E) -> Self {
-        Self(Arc::new(error))
-    }
-
-    /// The error itself.
-    #[must_use]
-    pub fn get(&self) -> &E {
-        &self.0
-    }
-}
-
-impl<E> Clone for Cause<E> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
-
-impl<E: fmt::Display> PartialEq for Cause<E> {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.to_string() == other.0.to_string()
-    }
-}
-
-impl<E: fmt::Display> Eq for Cause<E> {}
-
-impl<E: fmt::Display> fmt::Display for Cause<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl<E: Error> Error for Cause<E> {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.0.source()
+impl From<LogError> for ImportError {
+    fn from(error: LogError) -> Self {
+        match error {
+            LogError::Unreadable(cause) => Self::Unreadable(cause),
+            LogError::Line { line, why } => Self::LogLine { line, why },
+            LogError::Histogram(cause) => Self::HistLine(cause),
+        }
     }
 }

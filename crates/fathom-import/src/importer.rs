@@ -7,18 +7,15 @@ use std::io::{self, Read};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use fathom_logs::{Group, LogFile, LogName, Row, Timeline, Trouble, inspect_log_head, rows, split};
 use fathom_model::{
     Direction, Entry, Histogram, ImportedResult, LatencySummary, LogKind, MergedInterval, Nanos,
     Provenance,
 };
 
 use crate::error::ImportError;
-use crate::logs::{Group, LogFile, Trouble, inspect_log_head};
-use crate::name::{LogName, split};
 use crate::result::{normal_results, results};
-use crate::row::{Row, rows};
 use crate::terse::{is_terse, terse};
-use crate::timeline::Timeline;
 
 /// Size limit of a result, bytes. Logs are read in pieces and may have any size.
 pub const LARGEST: u64 = 256 << 20;
@@ -289,7 +286,7 @@ fn read_all<R: Send>(
         .map(|(index, why)| (paths[index].to_owned(), why));
     all.troubles.extend(
         unread
-            .chain(troubles)
+            .chain(troubles.into_iter().map(|(file, why)| (file, why.into())))
             .map(|(file, why)| FileTrouble { file, why }),
     );
     all
@@ -327,7 +324,7 @@ fn in_parallel<T: Sync, R: Send>(items: &[T], work: &(dyn Fn(&T) -> R + Sync)) -
 
 /// Assigns the logs of a directory to its results.
 fn assign_logs(directory: &mut Directory, files: &dyn Files) {
-    let open = |path: &str| files.open(path).map_err(ImportError::from);
+    let open = |path: &str| files.open(path);
     let (places, mut results): (Vec<_>, Vec<_>) =
         std::mem::take(&mut directory.results).into_iter().unzip();
     let mut owners: BTreeMap<String, Vec<usize>> = BTreeMap::new();
@@ -433,7 +430,9 @@ fn log_of(path: &str, name: Option<LogName>, head: &[u8]) -> Option<Result<LogFi
         None if is_row => Some(Err(ImportError::LogOfWhat)),
         // A log with a damaged first line is reported as a log.
         Some(_) if first.first().is_some_and(u8::is_ascii_digit) && columns > 1 => {
-            rows(&mut &line[..], &mut |_| {}).err().map(Err)
+            rows(&mut &line[..], &mut |_| {})
+                .err()
+                .map(|why| Err(why.into()))
         }
         // The header of zlib (RFC 1950).
         Some(_)
@@ -486,7 +485,7 @@ fn assign_group(
     wrote_logs: &[usize],
     (directory, prefix): (&str, &str),
     group: &Group,
-    open: crate::logs::Open,
+    open: fathom_logs::Open,
     troubles: &mut Vec<Trouble>,
 ) {
     let several = wrote_logs
@@ -543,7 +542,7 @@ fn several_entries(
     result: &mut ImportedResult,
     prefix: &str,
     group: &Group,
-    open: crate::logs::Open,
+    open: fathom_logs::Open,
     troubles: &mut Vec<Trouble>,
 ) {
     let owners = owners(result, prefix);
@@ -873,7 +872,7 @@ fn summed(entry: &mut Entry, direction: Direction, line: &Timeline) {
         (sum.0 + cell.ios, sum.1 + cell.bytes)
     });
     let seconds = (line.end() as f64 / 1e3).max(1e-3);
-    let mean = |of: fn(&crate::timeline::LogStep) -> Option<f64>| {
+    let mean = |of: fn(&fathom_logs::LogStep) -> Option<f64>| {
         let known = cells.iter().filter_map(|cell| Some((of(cell)?, cell.ios)));
         let (sum, weight) = known.fold((0.0, 0.0), |sum, (value, ios)| {
             (sum.0 + value * ios, sum.1 + ios)

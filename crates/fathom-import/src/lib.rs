@@ -26,32 +26,26 @@ mod documents;
 mod entry;
 mod error;
 mod fio_plot;
-mod hist_log;
 mod importer;
-mod log;
-mod logs;
-mod name;
 mod normal_output;
 mod number;
 mod options;
 mod report_source;
 mod result;
-mod row;
 mod steady;
 mod terse;
-mod timeline;
 mod traced;
+
+pub use fathom_logs::{Cause, HistLine, HistLog, HistLogError, HistLogProblem, read_iops_log};
 
 pub use self::cells::read_cells;
 pub use self::document::{
     ImportedRun, Omissions, read_hosts, read_models, read_omissions, read_result, read_settings,
 };
-pub use self::error::{Cause, ImportError};
+pub use self::error::ImportError;
 pub use self::fio_plot::{FioPlotError, FioPlotRequest, fio_plot_flags, fio_plot_ini, is_fio_plot};
-pub use self::hist_log::{HistLine, HistLog, HistLogError, HistLogProblem};
 pub use self::importer::{
     Conversion, FileTrouble, Files, Import, LARGEST, MOST_VALUES, import, import_chosen,
     import_converted, import_totals, is_log_of, read_text,
 };
-pub use self::log::read_iops_log;
 pub use self::report_source::read_report_source;

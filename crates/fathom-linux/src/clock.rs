@@ -101,6 +101,7 @@ impl Clock for LinuxClock {
         })
     }
 
+    #[inline]
     fn sleep_until(&self, at: Nanos) {
         wake_precisely();
         let left = at.saturating_sub(self.now()).get();
@@ -125,6 +126,7 @@ pub(crate) fn monotonic() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+#[inline]
 fn sleep_until_monotonic(at_ns: u64) {
     let at = Duration::from_nanos(at_ns);
     let at = libc::timespec {
@@ -144,6 +146,7 @@ fn sleep_until_monotonic(at_ns: u64) {
 }
 
 /// Removes the 50 microseconds by which the kernel may delay a wake-up of this thread, once.
+#[inline]
 fn wake_precisely() {
     thread_local!(static DONE: Cell<bool> = const { Cell::new(false) });
     if !DONE.replace(true) {

@@ -108,6 +108,7 @@ impl Context {
     }
 
     /// io_getevents: waits for `at_least` completions or until `limit`.
+    #[inline]
     fn wait(&self, at_least: u32, events: &mut [Event], limit: Duration) -> Result<usize, i32> {
         let limit = libc::timespec {
             tv_sec: limit.as_secs() as libc::time_t,
@@ -136,6 +137,7 @@ impl Context {
     ///
     /// # Safety
     /// Each pointer must point to a control block whose buffer stays valid until its completion.
+    #[inline]
     unsafe fn submit(&self, blocks: &[*mut libc::iocb]) -> Result<usize, i32> {
         // SAFETY: the slice has the given length, and the caller guarantees what it points to.
         let count = unsafe {
@@ -217,6 +219,7 @@ impl AioEngine {
 
     /// Submits the queue and empties it. Returns how many requests the kernel did not accept for
     /// now. A control block that it rejects permanently completes with the errno.
+    #[inline]
     fn flush(&mut self) -> Result<usize, EngineError> {
         let mut taken = 0;
         while taken < self.queue.len() {
@@ -273,6 +276,7 @@ impl AioEngine {
     }
 
     /// One io_getevents. Returns the number of completions.
+    #[inline]
     fn wait_once(
         &mut self,
         at_least: u32,
@@ -330,6 +334,7 @@ fn fill_block(
     block.aio_flags = if prio == 0 { 0 } else { IOCB_FLAG_IOPRIO };
 }
 
+#[inline]
 fn slot_of(block: *mut libc::iocb) -> u32 {
     // SAFETY: the queue contains only addresses of the engine's own control blocks.
     unsafe { (*block).aio_data as u32 }
@@ -369,6 +374,7 @@ impl Engine for AioEngine {
         self.arena.buffer(slot)
     }
 
+    #[inline]
     fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
         for (index, request) in batch.iter().enumerate() {
             let Some(result) = self.enqueue(request) else {
@@ -384,6 +390,7 @@ impl Engine for AioEngine {
         Ok(batch.len() - self.flush()?)
     }
 
+    #[inline]
     fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), EngineError> {
         let want = completions_wanted(wait, self.arena.lent());
         let count = self.take_ready(wait.at_most, done);

@@ -20,6 +20,7 @@ pub(crate) struct Areas(Vec<Area>);
 
 impl Areas {
     /// The address of a request's bytes; `None` if they are not all inside the area.
+    #[inline]
     fn address_of(&self, request: &Request, buffer_size: u32) -> Option<*mut u8> {
         let area = self.0.get(request.file as usize)?;
         let past = request.offset.checked_add(u64::from(request.len))?;

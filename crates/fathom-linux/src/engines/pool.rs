@@ -55,10 +55,12 @@ struct Shared {
 impl Shared {
     /// No code that holds the lock can panic in the middle of a change, so the state behind a
     /// poisoned lock is valid.
+    #[inline]
     fn lock(&self) -> MutexGuard<'_, Queues> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    #[inline]
     fn next_task(&self) -> Option<Task> {
         let mut queues = self.lock();
         loop {
@@ -77,6 +79,7 @@ impl Shared {
         }
     }
 
+    #[inline]
     fn perform(&self, task: &Task) -> i64 {
         let request = &task.request;
         match (admit(&self.files, request, self.buffer_size), request.op) {
@@ -90,6 +93,7 @@ impl Shared {
         }
     }
 
+    #[inline]
     fn work(&self) {
         while let Some(task) = self.next_task() {
             let completion = Completion {
@@ -162,6 +166,7 @@ impl PoolEngine {
         Ok(())
     }
 
+    #[inline]
     fn take_completions(
         &mut self,
         queues: &mut Queues,
@@ -178,10 +183,12 @@ impl PoolEngine {
 }
 
 impl Engine for PoolEngine {
+    #[inline]
     fn depth(&self) -> u32 {
         self.arena.depth()
     }
 
+    #[inline]
     fn is_synchronous(&self) -> bool {
         false
     }
@@ -191,6 +198,7 @@ impl Engine for PoolEngine {
         self.arena.buffer(slot)
     }
 
+    #[inline]
     fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
         let mut queues = self.shared.lock();
         for request in batch {
@@ -207,6 +215,7 @@ impl Engine for PoolEngine {
         Ok(batch.len())
     }
 
+    #[inline]
     fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), EngineError> {
         let want = completions_wanted(wait, self.arena.lent()) as usize;
         let shared = Arc::clone(&self.shared);

@@ -67,6 +67,7 @@ pub(crate) const WAIT_FOR_ALL: Wait = Wait {
 /// The slow path of a reap that has found `count` of `want` completions: repeats `wait_once`, which
 /// gets the completions still wanted, the capacity left and the remaining time, and returns how
 /// many it found.
+#[inline]
 pub(crate) fn reap_until(
     wait: Wait,
     want: u32,
@@ -96,6 +97,7 @@ pub(crate) struct Deadline(Instant);
 
 impl Deadline {
     /// The deadline of a reap.
+    #[inline]
     pub(crate) fn for_reap(wait: Wait) -> Self {
         let limit = wait.limit.map_or(DEFAULT_WAIT, |limit| {
             Duration::from_nanos(limit.get()).min(MAX_WAIT)
@@ -109,6 +111,7 @@ impl Deadline {
     }
 
     /// Remaining time; `None` if it has passed.
+    #[inline]
     pub(crate) fn remaining(self) -> Option<Duration> {
         self.0
             .checked_duration_since(Instant::now())

@@ -33,6 +33,7 @@ impl Splice {
     ///
     /// # Safety
     /// `buffer` must be valid for `len` bytes.
+    #[inline]
     unsafe fn read(&self, fd: RawFd, mut offset: libc::loff_t, buffer: *mut u8, len: usize) -> i64 {
         let null = std::ptr::null_mut();
         // SAFETY: the offset outlives the call, and the data goes to the pipe.
@@ -73,6 +74,7 @@ impl Splice {
     /// # Safety
     /// `buffer` must be valid for `len` bytes and unchanged until the call returns; the pipe then
     /// no longer refers to it.
+    #[inline]
     unsafe fn write(
         &self,
         fd: RawFd,
@@ -135,6 +137,7 @@ fn pipe() -> Result<(OwnedFd, OwnedFd), EngineError> {
 }
 
 impl Call for Splice {
+    #[inline]
     unsafe fn transfer(&mut self, fd: RawFd, request: &Request, buffer: *mut u8) -> i64 {
         let mut moved = 0;
         while moved < request.len {

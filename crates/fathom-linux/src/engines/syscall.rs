@@ -11,6 +11,7 @@ use super::file::EngineFile;
 const BLKDISCARD: libc::Ioctl = 0x1277;
 
 /// The errno of the last failed call.
+#[inline]
 pub(crate) fn last_errno() -> i32 {
     std::io::Error::last_os_error()
         .raw_os_error()
@@ -33,6 +34,7 @@ pub(crate) fn syscall_result(mut call: impl FnMut() -> isize) -> i64 {
 }
 
 /// Executes a trim or sync. A read or write is refused.
+#[inline]
 pub(crate) fn trim_or_sync(file: &EngineFile, request: &Request) -> i64 {
     let fd = file.raw();
     match request.op {

@@ -43,6 +43,7 @@ impl VsyncEngine {
     }
 
     /// Number of requests at the start of the batch that one call can execute.
+    #[inline]
     fn run_length(&self, batch: &[Request]) -> usize {
         let follows = |pair: &[Request]| {
             let (one, next) = (&pair[0], &pair[1]);
@@ -58,6 +59,7 @@ impl VsyncEngine {
     }
 
     /// Executes a run of adjacent requests, all of them admitted.
+    #[inline]
     fn transfer(&mut self, run: &[Request]) {
         let first = &run[0];
         self.vectors.clear();
@@ -73,6 +75,7 @@ impl VsyncEngine {
         self.distribute(run, result);
     }
 
+    #[inline]
     fn call(&mut self, first: &Request) -> i64 {
         let fd = self.files[first.file as usize].raw();
         if let Err(refused) = self.positions.seek(fd, first) {
@@ -91,6 +94,7 @@ impl VsyncEngine {
     }
 
     /// Assigns the transferred bytes to the requests in order. An error applies to all of them.
+    #[inline]
     fn distribute(&mut self, run: &[Request], result: i64) {
         let mut left = result;
         for request in run {
@@ -104,10 +108,12 @@ impl VsyncEngine {
 }
 
 impl Engine for VsyncEngine {
+    #[inline]
     fn depth(&self) -> u32 {
         self.arena.depth()
     }
 
+    #[inline]
     fn is_synchronous(&self) -> bool {
         true
     }
@@ -117,6 +123,7 @@ impl Engine for VsyncEngine {
         self.arena.buffer(slot)
     }
 
+    #[inline]
     fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
         let mut rest = batch;
         while let Some(request) = rest.first() {
@@ -142,6 +149,7 @@ impl Engine for VsyncEngine {
         Ok(batch.len())
     }
 
+    #[inline]
     fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), EngineError> {
         self.ready.reap(wait.at_most, &mut self.arena, done);
         Ok(())

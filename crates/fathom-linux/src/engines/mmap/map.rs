@@ -83,6 +83,7 @@ impl Map {
 
     /// Bytes of `[offset, offset + len)` that exist. The file size is queried again before some are
     /// reported missing.
+    #[inline]
     fn available_bytes(&mut self, offset: u64, len: u32) -> usize {
         let past = offset + u64::from(len);
         if past > self.size {
@@ -97,6 +98,7 @@ impl Map {
     ///
     /// # Safety
     /// `buffer` must be valid for `len` bytes, and `offset` must not be below the mapped range.
+    #[inline]
     pub(super) unsafe fn read(&mut self, offset: u64, len: u32, buffer: *mut u8) -> i64 {
         let count = self.available_bytes(offset, len);
         let mapped = self.at(offset);
@@ -111,6 +113,7 @@ impl Map {
     ///
     /// # Safety
     /// As for [`Self::read`], and the mapping must be writable.
+    #[inline]
     pub(super) unsafe fn write(&mut self, offset: u64, len: u32, buffer: *const u8) -> i64 {
         let count = self.available_bytes(offset, len);
         if self.prot & libc::PROT_WRITE == 0 {
@@ -125,11 +128,13 @@ impl Map {
         self.finish_copy(complete, offset, count)
     }
 
+    #[inline]
     fn at(&self, offset: u64) -> *mut u8 {
         self.base
             .wrapping_add(offset.wrapping_sub(self.first) as usize)
     }
 
+    #[inline]
     fn finish_copy(&mut self, complete: bool, offset: u64, count: usize) -> i64 {
         if !complete {
             self.restore(offset, count);

@@ -94,6 +94,7 @@ fn pass_to_previous_handler(sent: bool) {
 /// Both addresses must be valid for `len` bytes, apart from SIGBUS in the range that starts at
 /// `mapped`. That range, widened to whole pages, must belong to one mapping of the caller to which
 /// no references exist.
+#[inline]
 pub(super) unsafe fn copy(from: *const u8, to: *mut u8, len: usize, mapped: *const u8) -> bool {
     FAULTED.with(|faulted| faulted.store(false, Ordering::Relaxed));
     START.with(|start| start.store(mapped as usize, Ordering::Relaxed));

@@ -15,6 +15,7 @@ use super::ring::{Ring, RingConfig};
 ///
 /// # Errors
 /// If io_uring is not available, or a call fails.
+#[inline]
 pub fn bare_noop_ring(depth: u32, batch: u32, limit: Duration) -> Result<f64, EngineError> {
     let refused = |errno| explain::io_uring_error(errno, "a ring of no-ops");
     let mut ring = Ring::new(RingConfig {

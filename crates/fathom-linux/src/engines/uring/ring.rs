@@ -183,6 +183,7 @@ impl Ring {
 
     /// Waits until `at_least` completions are available or `limit` has passed. With polled
     /// completions it polls once.
+    #[inline]
     pub(crate) fn wait(&mut self, at_least: u32, limit: Duration) -> Result<(), i32> {
         let mut queue = self.ring.submission();
         queue.sync();

@@ -110,6 +110,7 @@ impl RequestRouter {
         }
     }
 
+    #[inline]
     fn mark_async(&mut self, entry: squeue::Entry) -> squeue::Entry {
         self.until_async -= 1;
         if self.until_async > 0 {

@@ -5,7 +5,7 @@ use fathom_model::LogKind;
 
 /// The parts of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LogName {
+pub struct LogName {
     /// Directory with a trailing slash; may be empty.
     pub directory: String,
     /// The value of `write_*_log`.
@@ -29,7 +29,8 @@ const KINDS: [(&str, LogKind); 6] = [
 
 impl LogName {
     /// The parts of `path`; `None` if it does not name a kind of log.
-    pub(crate) fn of(path: &str) -> Option<LogName> {
+    #[must_use]
+    pub fn of(path: &str) -> Option<LogName> {
         let (directory, file) = split(path);
         // Extension of `log_store_compressed`.
         let file = file.strip_suffix(".fz").unwrap_or(file);
@@ -59,7 +60,8 @@ impl LogName {
 
 impl LogName {
     /// For a log with any other name: all of it is the prefix.
-    pub(crate) fn bare(path: &str) -> LogName {
+    #[must_use]
+    pub fn bare(path: &str) -> LogName {
         let (directory, file) = split(path);
         let prefix = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
         LogName {
@@ -73,7 +75,8 @@ impl LogName {
 }
 
 /// Directory with its slash, and file name.
-pub(crate) fn split(path: &str) -> (&str, &str) {
+#[must_use]
+pub fn split(path: &str) -> (&str, &str) {
     path.split_at(path.rfind('/').map_or(0, |at| at + 1))
 }
 

@@ -1,19 +1,19 @@
 //! fio's log files: `time_ms, value, direction, block size[, offset[, priority]]`.
 
-use crate::error::ImportError;
+use crate::error::LogError;
 
 /// Rows of an IOPS log with averaging windows: end of the window in milliseconds, and I/Os per
 /// second, for all directions.
 ///
 /// # Errors
 /// The first invalid line.
-pub fn read_iops_log(text: &str) -> Result<Vec<(u64, f64)>, ImportError> {
+pub fn read_iops_log(text: &str) -> Result<Vec<(u64, f64)>, LogError> {
     let rows = text
         .lines()
         .enumerate()
         .filter(|(_, line)| !line.trim().is_empty());
     rows.map(|(index, line)| {
-        row(line).map_err(|why| ImportError::LogLine {
+        row(line).map_err(|why| LogError::Line {
             line: index + 1,
             why,
         })
@@ -50,10 +50,7 @@ mod tests {
     fn invalid_rows_are_refused_with_their_line() {
         for text in ["250, 48, 0, 0\nx, 1, 0, 0", "250, 48, 0, 0\n1"] {
             assert!(
-                matches!(
-                    read_iops_log(text),
-                    Err(ImportError::LogLine { line: 2, .. })
-                ),
+                matches!(read_iops_log(text), Err(LogError::Line { line: 2, .. })),
                 "{text}"
             );
         }

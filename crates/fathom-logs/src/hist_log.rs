@@ -219,7 +219,8 @@ impl HistLine {
 }
 
 /// The middle of one of fio's bins, in its unit; `None` beyond the last.
-pub(crate) fn middle_of(bin: usize) -> Option<u64> {
+#[must_use]
+pub fn middle_of(bin: usize) -> Option<u64> {
     let (first, last) = (bin < BINS).then(|| (first_of(bin), first_of(bin + 1) - 1))?;
     Some(first + (last - first).div_ceil(2))
 }

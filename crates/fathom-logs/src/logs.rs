@@ -3,11 +3,11 @@
 
 use fathom_model::CompactSort;
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{self, Read};
 
 use fathom_model::{Direction, Histogram, LogKind, PerDirection, SparseHistogram};
 
-use crate::error::ImportError;
+use crate::error::LogError;
 use crate::hist_log::HistLog;
 use crate::name::LogName;
 use crate::row::{EPOCH_MS, Row, rows};
@@ -24,14 +24,17 @@ const USUAL_MS: u64 = 1000;
 
 /// The logs of one prefix.
 #[derive(Debug, Default)]
-pub(crate) struct Group {
+pub struct Group {
+    /// In any order.
     pub files: Vec<LogFile>,
 }
 
 /// A log file.
 #[derive(Clone, Debug)]
-pub(crate) struct LogFile {
+pub struct LogFile {
+    /// As the caller names it.
     pub path: String,
+    /// What its name says.
     pub name: LogName,
     /// Time of its first row, milliseconds; `None` if it is empty.
     pub first: Option<u64>,
@@ -44,7 +47,8 @@ pub(crate) struct LogFile {
 }
 
 /// Properties of a log that its beginning shows.
-pub(crate) fn inspect_log_head(path: &str, name: LogName, head: &[u8]) -> LogFile {
+#[must_use]
+pub fn inspect_log_head(path: &str, name: LogName, head: &[u8]) -> LogFile {
     let mut seen: Vec<Row> = Vec::new();
     let _ = rows(&mut &head[..], &mut |row| seen.push(row));
     let each = seen.first().is_some_and(|row| row.size > 0) && name.kind != LogKind::Hist;
@@ -107,13 +111,14 @@ fn window(seen: &[Row]) -> Option<u64> {
 }
 
 /// Opens a file again.
-pub(crate) type Open<'a> = &'a dyn Fn(&str) -> Result<Box<dyn Read>, ImportError>;
+pub type Open<'a> = &'a dyn Fn(&str) -> io::Result<Box<dyn Read>>;
 /// A file that could not be read, and why.
-pub(crate) type Trouble = (String, ImportError);
+pub type Trouble = (String, LogError);
 
 impl Group {
     /// Averaging window of the rows in milliseconds, estimated from the rows.
-    pub(crate) fn window(&self) -> Option<u64> {
+    #[must_use]
+    pub fn window(&self) -> Option<u64> {
         let rate =
             |file: &&LogFile| matches!(file.name.kind, LogKind::Bw | LogKind::Iops) && !file.each;
         let shown = |all: Vec<&LogFile>| all.iter().filter_map(|file| file.window).min();
@@ -122,7 +127,8 @@ impl Group {
     }
 
     /// The logs of each job, in ascending order, separately for each host.
-    pub(crate) fn jobs(&self) -> Vec<Vec<&LogFile>> {
+    #[must_use]
+    pub fn jobs(&self) -> Vec<Vec<&LogFile>> {
         let mut jobs: BTreeMap<(&str, u32), Vec<&LogFile>> = BTreeMap::new();
         for file in &self.files {
             jobs.entry((&file.name.host, file.name.job))
@@ -148,7 +154,7 @@ impl Group {
     }
 
     /// One timeline for each of `parts`; `part_of` maps the index of a job to its part.
-    pub(crate) fn timelines(
+    pub fn timelines(
         &self,
         parts: usize,
         window: Option<u64>,
@@ -221,7 +227,7 @@ impl Job {
         file: &LogFile,
         open: Open,
         troubles: &mut Vec<Trouble>,
-    ) -> Result<(), ImportError> {
+    ) -> Result<(), LogError> {
         if file.first.is_none() {
             return Ok(());
         }
@@ -240,7 +246,7 @@ impl Job {
         if cut {
             troubles.push((
                 file.path.clone(),
-                ImportError::LogLine {
+                LogError::Line {
                     line: 0,
                     why: "its last line is incomplete and was ignored",
                 },
@@ -255,7 +261,7 @@ impl Job {
         kind: LogKind,
         shared: bool,
         input: &mut dyn Read,
-    ) -> Result<bool, ImportError> {
+    ) -> Result<bool, LogError> {
         let window = self.window;
         if matches!(kind, LogKind::Clat | LogKind::Lat | LogKind::Slat) {
             return self.latency_windows(kind, shared, input);
@@ -298,7 +304,7 @@ impl Job {
         kind: LogKind,
         shared: bool,
         input: &mut dyn Read,
-    ) -> Result<bool, ImportError> {
+    ) -> Result<bool, LogError> {
         let (window, counts) = (self.window, self.counted || self.sized);
         let amounts = PerDirection::from_fn(|direction| self.line.amounts(direction));
         let step = self.line.step();
@@ -380,7 +386,7 @@ impl Job {
     }
 
     /// A row for each I/O: every log gives counts, latency logs also the distribution.
-    fn each(&mut self, kind: LogKind, input: &mut dyn Read) -> Result<bool, ImportError> {
+    fn each(&mut self, kind: LogKind, input: &mut dyn Read) -> Result<bool, LogError> {
         let (count, size) = (!self.counted, !self.sized);
         let latency = matches!(kind, LogKind::Clat | LogKind::Lat);
         let keep = latency && !self.spread;
@@ -408,7 +414,7 @@ impl Job {
         Ok(cut)
     }
 
-    fn histograms(&mut self, input: Box<dyn Read + '_>) -> Result<(), ImportError> {
+    fn histograms(&mut self, input: Box<dyn Read + '_>) -> Result<(), LogError> {
         let lines = HistLog::new(std::io::BufReader::new(input));
         let count = !self.counted;
         for read in lines {

@@ -16,7 +16,7 @@ const MOST_MISSING: f64 = 2.0;
 
 /// One step of one direction.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LogStep {
+pub struct LogStep {
     /// I/Os that completed.
     pub ios: f64,
     /// Their bytes.
@@ -33,7 +33,7 @@ pub(crate) struct LogStep {
 
 /// A weighted mean.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Mean {
+pub struct Mean {
     sum: f64,
     weight: f64,
 }
@@ -44,7 +44,9 @@ impl Mean {
         self.weight += weight;
     }
 
-    pub(crate) fn get(self) -> Option<f64> {
+    /// `None` without a value.
+    #[must_use]
+    pub fn get(self) -> Option<f64> {
         (self.weight > 0.0).then(|| self.sum / self.weight)
     }
 
@@ -56,7 +58,7 @@ impl Mean {
 
 /// Steps from `origin` on, three directions.
 #[derive(Clone, Debug)]
-pub(crate) struct Timeline {
+pub struct Timeline {
     /// Its start, in the log's own milliseconds.
     origin: u64,
     /// Length of a step, milliseconds.
@@ -96,12 +98,15 @@ impl Timeline {
         }
     }
 
-    pub(crate) fn step(&self) -> u64 {
+    /// Length of a step in milliseconds.
+    #[must_use]
+    pub fn step(&self) -> u64 {
         self.step
     }
 
     /// Milliseconds from its beginning to its last row.
-    pub(crate) fn end(&self) -> u64 {
+    #[must_use]
+    pub fn end(&self) -> u64 {
         self.end
     }
 
@@ -120,7 +125,8 @@ impl Timeline {
     }
 
     /// I/Os of each step, or their bytes if no log counts I/Os.
-    pub(crate) fn amounts(&self, direction: Direction) -> Vec<f64> {
+    #[must_use]
+    pub fn amounts(&self, direction: Direction) -> Vec<f64> {
         let cells = &self.cells[direction];
         if cells.iter().any(|cell| cell.ios > 0.0) {
             cells.iter().map(|cell| cell.ios).collect()
@@ -131,7 +137,7 @@ impl Timeline {
 
     /// Reconciles the end of the rows with the I/Os and bytes of the summary: what is missing
     /// completed in the tails. Returns whether it is known how much that was.
-    pub(crate) fn fill_tails(&mut self, direction: Direction, ios: u64, bytes: u64) -> bool {
+    pub fn fill_tails(&mut self, direction: Direction, ios: u64, bytes: u64) -> bool {
         let end = self.end;
         let is_left = |tail: &Tail| self.snapped(tail.from) < self.snapped(end);
         let tails: Vec<Tail> = self.tails[direction]
@@ -187,7 +193,7 @@ impl Timeline {
 
     /// Ends the line at the last step in which I/Os were counted, if that is at most `window` ms
     /// before its end: nothing is known about the rest.
-    pub(crate) fn end_at_last_count(&mut self, window: u64) {
+    pub fn end_at_last_count(&mut self, window: u64) {
         let steps = |cells: &Vec<LogStep>| {
             cells
                 .iter()
@@ -251,11 +257,15 @@ impl Timeline {
         &mut cells[index]
     }
 
-    pub(crate) fn used(&self, direction: Direction) -> bool {
+    /// Whether a step of this direction has anything.
+    #[must_use]
+    pub fn used(&self, direction: Direction) -> bool {
         !self.cells[direction].is_empty()
     }
 
-    pub(crate) fn cells(&self, direction: Direction) -> &[LogStep] {
+    /// The steps of this direction, from the origin.
+    #[must_use]
+    pub fn cells(&self, direction: Direction) -> &[LogStep] {
         &self.cells[direction]
     }
 
@@ -312,7 +322,7 @@ impl Timeline {
     }
 
     /// Converts latencies in microseconds to nanoseconds.
-    pub(crate) fn in_nanoseconds(&mut self) {
+    pub fn in_nanoseconds(&mut self) {
         for cell in self.cells.0.iter_mut().flatten() {
             cell.clat.sum *= 1e3;
             cell.lat.sum *= 1e3;
@@ -328,7 +338,8 @@ impl Timeline {
 
     /// The moments of the whole length, without gaps. Fractions of I/Os are carried to the next
     /// moment, so that the total is exact.
-    pub(crate) fn moments(&self) -> Vec<MergedInterval> {
+    #[must_use]
+    pub fn moments(&self) -> Vec<MergedInterval> {
         let mut carried = [(0.0, 0.0); 3];
         let count = self.end.div_ceil(self.step);
         let moment = |index: u64| {

@@ -5,7 +5,7 @@ use std::io::Read;
 
 use fathom_model::Direction;
 
-use crate::error::ImportError;
+use crate::error::LogError;
 
 /// Initial size of the buffer.
 const CHUNK: usize = 16 << 10;
@@ -19,13 +19,13 @@ const SAMPLED_ROWS: usize = 256;
 const LARGEST_VALUE: u64 = 1_000_000_000_000_000;
 /// A log that begins later counts milliseconds since 1970 (`log_unix_epoch`); this is a date in
 /// 1973.
-pub(crate) const EPOCH_MS: u64 = 100_000_000_000;
+pub const EPOCH_MS: u64 = 100_000_000_000;
 /// Limit of the time: the year 2286.
 const LATEST_MS: u64 = 10_000_000_000_000;
 
 /// One row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Row {
+pub struct Row {
     /// Milliseconds: end of the window, or completion of the I/O.
     pub at: u64,
     /// In the unit of the log; the mean if there is a maximum too.
@@ -41,7 +41,7 @@ pub(crate) struct Row {
 ///
 /// # Errors
 /// The first invalid line.
-pub(crate) fn rows(input: &mut dyn Read, take: &mut dyn FnMut(Row)) -> Result<bool, ImportError> {
+pub fn rows(input: &mut dyn Read, take: &mut dyn FnMut(Row)) -> Result<bool, LogError> {
     let mut parser = RowParser {
         line: 0,
         first: Vec::new(),
@@ -73,7 +73,7 @@ pub(crate) fn rows(input: &mut dyn Read, take: &mut dyn FnMut(Row)) -> Result<bo
         buffer.copy_within(whole..end, 0);
         held = end - whole;
         if held == LARGEST_CHUNK {
-            return Err(ImportError::LogLine {
+            return Err(LogError::Line {
                 line: parser.line + 1,
                 why: "it is longer than any row",
             });
@@ -96,10 +96,10 @@ struct RowParser<'a> {
 
 impl RowParser<'_> {
     /// Parses one line and removes it from `rest`.
-    fn line(&mut self, rest: &mut &[u8]) -> Result<(), ImportError> {
+    fn line(&mut self, rest: &mut &[u8]) -> Result<(), LogError> {
         self.line += 1;
         let line = self.line;
-        let refuse = |why| ImportError::LogLine { line, why };
+        let refuse = |why| LogError::Line { line, why };
         let mut columns = [0; COLUMNS];
         let count = fields(rest, &mut columns).map_err(refuse)?;
         match self.maxima {
@@ -120,7 +120,7 @@ impl RowParser<'_> {
     }
 
     /// If the third column is always a direction, there are no maxima.
-    fn decide(&mut self) -> Result<(), ImportError> {
+    fn decide(&mut self) -> Result<(), LogError> {
         let maxima = self.first.iter().any(|(_, columns, _)| columns[2] > 2)
             && self
                 .first
@@ -128,14 +128,12 @@ impl RowParser<'_> {
                 .all(|(_, columns, count)| *count > 4 && columns[3] <= 2);
         self.maxima = Some(maxima);
         for (line, columns, count) in std::mem::take(&mut self.first) {
-            (self.take)(
-                row(&columns, count, maxima).map_err(|why| ImportError::LogLine { line, why })?,
-            );
+            (self.take)(row(&columns, count, maxima).map_err(|why| LogError::Line { line, why })?);
         }
         Ok(())
     }
 
-    fn end(&mut self, last: &[u8]) -> Result<bool, ImportError> {
+    fn end(&mut self, last: &[u8]) -> Result<bool, LogError> {
         let mut text = last.to_vec();
         text.push(b'\n');
         let read = self.line(&mut &text[..]);
@@ -251,7 +249,7 @@ fn row(columns: &[u64; COLUMNS], count: usize, maxima: bool) -> Result<Row, &'st
 mod tests {
     use super::*;
 
-    fn all(text: &str) -> Result<(Vec<(u64, u64, usize, u64)>, bool), ImportError> {
+    fn all(text: &str) -> Result<(Vec<(u64, u64, usize, u64)>, bool), LogError> {
         let mut seen = Vec::new();
         let cut = rows(&mut text.as_bytes(), &mut |row| {
             seen.push((row.at, row.value, row.direction as usize, row.size));
@@ -310,19 +308,16 @@ mod tests {
         for bad in bad {
             let text = format!("250, 48, 0, 0\n{bad}\n500, 1, 0, 0\n");
             assert!(
-                matches!(all(&text), Err(ImportError::LogLine { line: 2, .. })),
+                matches!(all(&text), Err(LogError::Line { line: 2, .. })),
                 "{bad}: {:?}",
                 all(&text)
             );
         }
         let many = "250, 48, 0, 0\n".repeat(1000) + "250, 48, 7, 0\n";
-        assert!(matches!(
-            all(&many),
-            Err(ImportError::LogLine { line: 1001, .. })
-        ));
+        assert!(matches!(all(&many), Err(LogError::Line { line: 1001, .. })));
         assert!(matches!(
             all(&"1".repeat(LARGEST_CHUNK + 5)),
-            Err(ImportError::LogLine { line: 1, .. })
+            Err(LogError::Line { line: 1, .. })
         ));
     }
 
@@ -336,7 +331,7 @@ mod tests {
             &mut |row| seen.push(row.at),
         );
         assert!(
-            matches!(read, Err(ImportError::LogLine { line: 2, .. })) && seen == [250],
+            matches!(read, Err(LogError::Line { line: 2, .. })) && seen == [250],
             "{read:?} {seen:?}"
         );
     }
