@@ -1,8 +1,8 @@
 //! The JSON documents in a file. There may be text before, between and after them, and several
 //! documents from one run (`--status-interval`).
 
-use fathom_logs::Cause;
-use serde_json::{Deserializer, Value};
+use fathom_scan::{Cause, first_value};
+use serde_json::Value;
 
 use crate::MOST_VALUES;
 use crate::error::ImportError;
@@ -29,12 +29,10 @@ pub(crate) struct Documents {
 /// # Errors
 /// When there are more than [`MOST_VALUES`] values.
 pub(crate) fn documents(text: &str) -> Result<Documents, ImportError> {
-    // Each value follows a comma or opens a list or an object.
-    if text
-        .bytes()
-        .filter(|byte| matches!(byte, b',' | b'{' | b'['))
-        .count()
-        > MOST_VALUES
+    // Each value follows a comma or opens a list or an object, so a short text needs no count.
+    let opens = |byte: &u8| matches!(byte, b',' | b'{' | b'[');
+    if text.len() > MOST_VALUES
+        && text.as_bytes().iter().filter(|byte| opens(byte)).count() > MOST_VALUES
     {
         return Err(ImportError::TooManyValues);
     }
@@ -48,10 +46,9 @@ pub(crate) fn documents(text: &str) -> Result<Documents, ImportError> {
             at += line.len();
             continue;
         };
-        let mut stream = Deserializer::from_str(&text[at + begin..]).into_iter::<Value>();
-        match stream.next() {
-            Some(Ok(value)) => {
-                at += begin + stream.byte_offset();
+        match first_value(&text[at + begin..]) {
+            Some(Ok((value, bytes))) => {
+                at += begin + bytes;
                 all.found.push(value);
             }
             failed => {
@@ -90,12 +87,7 @@ fn object_in(line: &str, list_indent: &mut Option<Option<usize>>) -> Option<usiz
 /// A result after a prompt or a message.
 fn within_line(text: &str) -> Option<Value> {
     let begins = text.match_indices('{').take(MOST_TRIES);
-    let mut read = begins.filter_map(|(at, _)| {
-        Deserializer::from_str(&text[at..])
-            .into_iter::<Value>()
-            .next()?
-            .ok()
-    });
+    let mut read = begins.filter_map(|(at, _)| Some(first_value(&text[at..])?.ok()?.0));
     read.find(|value| records(value).is_ok())
 }
 

@@ -396,7 +396,7 @@ fn bins(of: &Map<String, Value>, old: bool) -> Vec<(u64, u64)> {
             .filter(|count| (1..=MOST_IOS).contains(count))?;
         Some((
             if old {
-                fathom_logs::middle_of(place as usize)?.saturating_mul(1000)
+                fathom_scan::middle_of(place as usize)?.saturating_mul(1000)
             } else {
                 place
             },

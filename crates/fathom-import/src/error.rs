@@ -2,7 +2,7 @@
 
 use std::io;
 
-use fathom_logs::{Cause, HistLogError, LogError};
+use fathom_scan::{Cause, HistLogError, LogError};
 
 /// Why a file cannot be imported, and where in the file the reason is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

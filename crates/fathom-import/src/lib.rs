@@ -36,7 +36,7 @@ mod steady;
 mod terse;
 mod traced;
 
-pub use fathom_logs::{Cause, HistLine, HistLog, HistLogError, HistLogProblem, read_iops_log};
+pub use fathom_scan::{Cause, HistLine, HistLog, HistLogError, HistLogProblem, read_iops_log};
 
 pub use self::cells::read_cells;
 pub use self::document::{

@@ -1,17 +1,18 @@
-//! Log files of fio: a row for each averaging window or for each I/O, and histograms.
+//! Reads what imported files consist of, byte by byte: rows of the log files of fio, which are added up by time, and JSON values.
 //!
 //! A [`Group`] has the logs of one prefix; [`Group::timelines`] adds them up by time, job by job. The caller opens the files.
-//! Every row of every log passes through this crate, and it is compiled with optimisations for that reason; the rest of an import
-//! is in `fathom-import`.
+//! Every byte of an import passes through this crate, and it is compiled with optimisations for that reason; what the bytes mean is
+//! decided in `fathom-import`.
 //!
 //! ```
-//! let rows = fathom_logs::read_iops_log("250, 48, 0, 0\n500, 136, 1, 4096, 0, 0x0004\n")?;
+//! let rows = fathom_scan::read_iops_log("250, 48, 0, 0\n500, 136, 1, 4096, 0, 0x0004\n")?;
 //! assert_eq!(rows, [(250, 48.0), (500, 136.0)]);
-//! # Ok::<(), fathom_logs::LogError>(())
+//! # Ok::<(), fathom_scan::LogError>(())
 //! ```
 
 mod error;
 mod hist_log;
+mod json;
 mod log;
 mod logs;
 mod name;
@@ -20,6 +21,7 @@ mod timeline;
 
 pub use self::error::{Cause, LogError};
 pub use self::hist_log::{HistLine, HistLog, HistLogError, HistLogProblem, middle_of};
+pub use self::json::first_value;
 pub use self::log::read_iops_log;
 pub use self::logs::{Group, LogFile, Open, Trouble, inspect_log_head};
 pub use self::name::{LogName, split};
