@@ -81,6 +81,27 @@ pub struct Usage {
     pub system: Nanos,
 }
 
+/// Whether this build has an engine that runs in this process. Programs of other engines are looked for by [`find_postgres`],
+/// [`find_mariadb`] and [`find_rocksdb`].
+///
+/// # Errors
+/// With the feature that the build lacks.
+pub fn find_built_in(engine: Engine) -> Result<(), AppError> {
+    let has_it = match engine {
+        Engine::Sqlite => cfg!(feature = "sqlite"),
+        Engine::Redb => cfg!(feature = "key-value"),
+        Engine::Fjall => cfg!(feature = "fjall"),
+        Engine::Postgres | Engine::Mariadb | Engine::Rocksdb => true,
+    };
+    if has_it {
+        return Ok(());
+    }
+    Err(AppError::Missing(format!(
+        "this fathom was built without {}: build it with the default features",
+        engine.title()
+    )))
+}
+
 /// Creates the database of `spec` in `folder`, synced to the device.
 ///
 /// # Errors

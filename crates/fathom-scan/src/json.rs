@@ -6,6 +6,7 @@ use serde_json::{Deserializer, Value};
 ///
 /// # Errors
 /// What is wrong with the value, with a line that is counted from the beginning of `text`.
+#[must_use]
 pub fn first_value(text: &str) -> Option<Result<(Value, usize), serde_json::Error>> {
     let mut stream = Deserializer::from_str(text).into_iter::<Value>();
     let read = stream.next()?;

@@ -64,6 +64,17 @@ impl FaultDevice {
     /// If the directory is not empty or is already a mount point, if FUSE is missing or refused, or
     /// if the kernel cannot run direct I/O asynchronously.
     pub fn mount(options: DeviceOptions) -> io::Result<Self> {
+        Self::mount_after(options, |_| Ok(()))
+    }
+
+    /// As [`FaultDevice::mount`], after `prepare`, so that no operation precedes what it sets.
+    ///
+    /// # Errors
+    /// Those of [`FaultDevice::mount`] and of `prepare`.
+    pub fn mount_after(
+        options: DeviceOptions,
+        prepare: impl FnOnce(&Core) -> io::Result<()>,
+    ) -> io::Result<Self> {
         let own = options
             .mountpoint
             .is_none()
@@ -77,6 +88,7 @@ impl FaultDevice {
         refuse_unusable(&mountpoint)?;
         let core = Arc::new(Core::new(to_usize(options.size)?, options.log_limit));
         core.set_latency(options.latency);
+        prepare(&core)?;
         let fs = FaultFs::new(core.clone(), options.name.clone(), options.threads.max(1));
         let session = Session::new(fs, &mountpoint, &config(options.threads.max(1)))?;
         let server = std::thread::Builder::new().name("fault-device".into());

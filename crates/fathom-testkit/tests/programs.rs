@@ -64,6 +64,7 @@ impl Drop for Interrupted {
     }
 }
 
+/// Regression 1447: the commands of `--do` were carried out after the mount, and an early read found no fault.
 #[test]
 fn fault_device_serves_until_interrupted() {
     require!(Fuse);

@@ -36,11 +36,13 @@ fn serve(args: Vec<String>) -> Result<(), String> {
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, stop.clone()).map_err(|e| e.to_string())?;
     }
-    let device = FaultDevice::mount(options).map_err(|e| e.to_string())?;
-    commands
-        .iter()
-        .try_for_each(|command| command.apply(&device))
-        .map_err(|error| error.to_string())?;
+    let device = FaultDevice::mount_after(options, |core| {
+        commands
+            .iter()
+            .try_for_each(|command| command.apply(core))
+            .map_err(std::io::Error::other)
+    })
+    .map_err(|error| error.to_string())?;
     while !stop.load(Ordering::Relaxed) && !device.is_unmounted() {
         std::thread::sleep(Duration::from_millis(50));
     }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use fathom_app::{
     AppReport, AppSpec, Circumstances, Distribution, Engine, Journal, Measured, MemoryReport,
     MemoryRow, PrivateFolder, Transaction, abandoned_folders, check_setting, data_size,
-    drop_from_cache, find_mariadb, find_postgres, find_rocksdb, log_folder_of,
+    drop_from_cache, find_built_in, find_mariadb, find_postgres, find_rocksdb, log_folder_of,
 };
 use fathom_cli::{
     AppArgs, AppDistribution, AppEngine, AppJournal, AppMemory, AppSetting, AppTransaction,
@@ -145,10 +145,10 @@ fn app(args: &AppArgs) -> Result<Outcome, Stop> {
     Ok(outcome)
 }
 
-/// Whether the programs of an engine are installed.
+/// Whether an engine is part of this build, or its programs are installed.
 fn find_engine(engine: AppEngine) -> Result<(), String> {
     match engine {
-        AppEngine::Sqlite | AppEngine::Redb | AppEngine::Fjall => Ok(()),
+        AppEngine::Sqlite | AppEngine::Redb | AppEngine::Fjall => find_built_in(engine_of(engine)),
         AppEngine::Postgres => find_postgres().map(drop),
         AppEngine::Mariadb => find_mariadb(),
         AppEngine::Rocksdb => find_rocksdb().map(drop),
