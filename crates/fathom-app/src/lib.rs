@@ -93,13 +93,14 @@ pub fn find_built_in(engine: Engine) -> Result<(), AppError> {
         Engine::Fjall => cfg!(feature = "fjall"),
         Engine::Postgres | Engine::Mariadb | Engine::Rocksdb => true,
     };
-    if has_it {
-        return Ok(());
-    }
-    Err(AppError::Missing(format!(
+    has_it.then_some(()).ok_or_else(|| not_built_in(engine))
+}
+
+fn not_built_in(engine: Engine) -> AppError {
+    AppError::Missing(format!(
         "this fathom was built without {}: build it with the default features",
         engine.title()
-    )))
+    ))
 }
 
 /// Creates the database of `spec` in `folder`, synced to the device.

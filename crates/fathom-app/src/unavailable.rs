@@ -4,14 +4,14 @@
 mod absent {
     use std::path::Path;
 
-    use crate::{AppError, AppSpec, Measured, Probe, find_built_in};
+    use crate::{AppError, AppSpec, Measured, Probe, not_built_in};
 
     pub(crate) fn prepare(spec: &AppSpec, _: &Path, _: &dyn Probe) -> Result<(), AppError> {
-        find_built_in(spec.engine)
+        Err(not_built_in(spec.engine))
     }
 
     pub(crate) fn run(spec: &AppSpec, _: &Path, _: &dyn Probe) -> Result<Measured, AppError> {
-        find_built_in(spec.engine).map(|()| Measured::default())
+        Err(not_built_in(spec.engine))
     }
 }
 

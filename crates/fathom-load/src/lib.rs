@@ -66,7 +66,9 @@ pub use self::host::{FileFacts, Host, HostError, LARGEST_MEMORY_BUDGET, LayOut, 
 pub use self::io_log::{IoChunk, IoLogSink, LoggedIo};
 pub use self::live::Stop;
 pub use self::null::NullEngine;
-pub use self::payload::{Filler, PayloadError, PayloadMeasurement, Sampler, measure};
+pub use self::payload::{
+    Filler, PayloadError, PayloadMeasurement, Sampler, fill_incompressible, measure,
+};
 pub use self::targets::{PlannedSizes, TargetAccess, target_accesses};
 pub use self::trace_read_ahead::TraceSource;
 pub use self::verify::{

@@ -38,7 +38,7 @@ impl From<HistLogError> for LogError {
     }
 }
 
-/// The error behind an [`LogError`], or behind the error of an import. Two of them are equal if their messages are.
+/// The error behind a [`LogError`], or behind the error of an import. Two of them are equal if their messages are.
 #[derive(Debug)]
 pub struct Cause<E>(Arc<E>);
 

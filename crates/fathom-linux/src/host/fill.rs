@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
+use fathom_load::fill_incompressible;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
@@ -119,7 +120,7 @@ impl<'a> Filler<'a> {
             let next = chunks.lock().unwrap_or_else(PoisonError::into_inner).next();
             let Some(chunk) = next else { return };
             let data = &mut memory[skip..][..(chunk.end - chunk.start) as usize];
-            fill_random(data, self.seed, chunk.start);
+            fill_incompressible(data, self.seed, chunk.start);
             let result = self.write_chunk(data, chunk.start);
             if result.is_err() {
                 failed.store(true, Ordering::Relaxed);
@@ -227,36 +228,9 @@ impl Iterator for Chunks {
     }
 }
 
-/// Incompressible data: splitmix64 (Steele, Lea, Flood 2014). The state mixes seed and offset, so
-/// that no two chunks are equal.
-fn fill_random(data: &mut [u8], seed: u64, at: u64) {
-    let mut state = mix(seed ^ mix(at));
-    for word in data.chunks_mut(8) {
-        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let bytes = mix(state).to_le_bytes();
-        word.copy_from_slice(&bytes[..word.len()]);
-    }
-}
-
-fn mix(word: u64) -> u64 {
-    let word = (word ^ word >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let word = (word ^ word >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    word ^ word >> 31
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn noise_matches_the_published_generator() {
-        // First output of splitmix64 seeded with 0, as in its reference implementation.
-        assert_eq!(mix(0x9E37_79B9_7F4A_7C15), 0xE220_A839_7B1D_CDAF);
-        let (mut a, mut b) = ([0; 20], [0; 20]);
-        fill_random(&mut a, 1, 0);
-        fill_random(&mut b, 1, 1 << 20);
-        assert_ne!(a, b);
-    }
 
     #[test]
     fn progress_is_reported_even_while_nothing_is_written() {

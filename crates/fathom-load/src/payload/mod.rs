@@ -12,6 +12,7 @@ mod tests;
 pub use self::content::PayloadError;
 pub use self::filler::Filler;
 pub use self::measure::{PayloadMeasurement, Sampler, measure};
+pub use self::stream::fill_incompressible;
 
 pub(crate) use self::content::Content;
 pub(crate) use self::repeated_pattern::{Files, RepeatedPattern};

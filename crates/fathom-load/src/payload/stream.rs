@@ -17,6 +17,11 @@ pub(crate) const fn mix(value: u64) -> u64 {
     z ^ (z >> 31)
 }
 
+/// Overwrites `data` with incompressible bytes, which depend on `seed` and on `at`, their place in a file or on a device.
+pub fn fill_incompressible(data: &mut [u8], seed: u64, at: u64) {
+    Stream::new(seed ^ mix(at)).fill(data);
+}
+
 /// An endless stream of incompressible bytes; the same seed gives the same stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
@@ -75,5 +80,24 @@ impl Stream {
             *newer = x ^ y ^ (x >> 18) ^ (y >> 5);
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_depend_on_the_seed_and_on_the_place() {
+        // First output of splitmix64 seeded with 0, as in its reference implementation.
+        assert_eq!(mix(0), 0xe220_a839_7b1d_cdaf);
+        let filled = |seed, at| {
+            let mut data = [0; 100];
+            fill_incompressible(&mut data, seed, at);
+            data
+        };
+        assert_eq!(filled(1, 4096), filled(1, 4096));
+        assert_ne!(filled(1, 4096), filled(1, 8192));
+        assert_ne!(filled(1, 4096), filled(2, 4096));
     }
 }

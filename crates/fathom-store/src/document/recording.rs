@@ -21,8 +21,8 @@ fn is_zero(time: &Nanos) -> bool {
     time.is_zero()
 }
 
-fn is_none(count: &u64) -> bool {
-    *count == 0
+fn is_no_time(ticks: &u64) -> bool {
+    *ticks == 0
 }
 
 #[derive(Deserialize, Serialize)]
@@ -444,7 +444,7 @@ pub(crate) struct DiskCountersDocument {
     #[serde(rename = "flush_ios")]
     flush_ios: u64,
     // Recordings of before, and disks without flushes, have none.
-    #[serde(rename = "flush_ticks", default, skip_serializing_if = "is_none")]
+    #[serde(rename = "flush_ticks", default, skip_serializing_if = "is_no_time")]
     flush_ticks: u64,
 }
 
