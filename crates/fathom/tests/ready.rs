@@ -33,6 +33,22 @@ fn destroy(path: &std::path::Path, profiles: &Scratch) -> String {
         .unwrap_or_else(|| panic!("no code: {}{}", refused.out, refused.err))
 }
 
+/// The limit of `COMMITS_PROFILE`, ns, where a test needs one that a machine which wakes a thread some milliseconds late does not reach.
+const DISTANT_LIMIT: f64 = 30e6;
+
+/// The p99 of the flushes that the device logged, ns.
+fn p99_of_flushes(device: &FaultDevice) -> f64 {
+    let log = device.log();
+    let flushes = log
+        .iter()
+        .filter(|one| one.op == fathom_testkit::Op::Sync)
+        .map(fathom_testkit::Entry::latency_ns);
+    let mut times: Vec<u64> = flushes.collect();
+    times.sort_unstable();
+    let rank = (times.len() * 99).div_ceil(100);
+    times.get(rank.saturating_sub(1)).map_or(0.0, |ns| *ns as f64)
+}
+
 /// The verdicts at multiples of the limit, on a device whose latency is set: at 0.5 the commits pass, at 2 they fail, both long
 /// before the time is up. `scripts/ready-verdicts` repeats this with all multiples.
 #[test]
@@ -40,21 +56,32 @@ fn commits_of_known_latency_are_judged_right_and_early() {
     require!(Fuse);
     let _lock = lock_machine_exclusive();
     let profiles = Scratch::new().expect("a directory");
-    for (sync_us, verdict, code) in [(5_000, "pass", 0), (20_000, "fail", 1)] {
+    let profile = COMMITS_PROFILE.replace("10ms", "30ms");
+    for (sync_us, verdict, code) in [(15_000, "pass", 0), (60_000, "fail", 1)] {
         let device = device(sync_us);
         let code_of_device = destroy(&device.path(), &profiles);
         // A busy host lengthens the commits of the first device.
         let ran = retry_on_busy_machine(|| {
-            let ran = fathom(ready(
-                &device.path(),
-                &profiles,
-                &format!("--runtime=30s --json {code_of_device}"),
-            ));
-            if ran.code() == code {
-                Ok(ran)
-            } else {
-                Err(format!("{}{}", ran.out, ran.err))
+            let mut failure = String::new();
+            for _ in 0..4 {
+                device.clear_log();
+                let command = ready(
+                    &device.path(),
+                    &profiles,
+                    &format!("--runtime=30s --json {code_of_device}"),
+                );
+                std::fs::write(profiles.join("log.toml"), &profile).expect("a profile");
+                let ran = fathom(command);
+                if ran.code() == code {
+                    return Ok(ran);
+                }
+                failure = format!("{}{}", ran.out, ran.err);
+                // Of a device whose own commits lie beyond the limit, another verdict is right.
+                if verdict == "fail" || p99_of_flushes(&device) < DISTANT_LIMIT * 0.9 {
+                    break;
+                }
             }
+            Err(failure)
         });
         let json = ran.json();
         assert_eq!(json.text("/verdict"), verdict);
@@ -71,7 +98,8 @@ fn commits_of_known_latency_are_judged_right_and_early() {
             "{low} {value} {high}"
         );
         assert!(
-            (verdict == "pass") == (high <= 10e6) && (verdict == "fail") == (low > 10e6),
+            (verdict == "pass") == (high <= DISTANT_LIMIT)
+                && (verdict == "fail") == (low > DISTANT_LIMIT),
             "{low} {high}"
         );
         assert!(json.number("/checks/0/seconds") < 25.0);
