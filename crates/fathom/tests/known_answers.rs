@@ -255,7 +255,9 @@ fn assert_latency_equals_device(micros: u64) {
                     Err(Miss::LateDevice(text)) => late = text,
                 }
             }
-            println!("DISTURBED: {micros} us, {engine:?}: the device was late in each of 5 measurements, its p99 is not judged: {late}");
+            println!(
+                "DISTURBED: {micros} us, {engine:?}: the device was late in each of 5 measurements, its p99 is not judged: {late}"
+            );
             Ok(())
         });
     }

@@ -46,7 +46,9 @@ fn p99_of_flushes(device: &FaultDevice) -> f64 {
     let mut times: Vec<u64> = flushes.collect();
     times.sort_unstable();
     let rank = (times.len() * 99).div_ceil(100);
-    times.get(rank.saturating_sub(1)).map_or(0.0, |ns| *ns as f64)
+    times
+        .get(rank.saturating_sub(1))
+        .map_or(0.0, |ns| *ns as f64)
 }
 
 /// The verdicts at multiples of the limit, on a device whose latency is set: at 0.5 the commits pass, at 2 they fail, both long

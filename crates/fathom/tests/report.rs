@@ -875,3 +875,105 @@ fn texts_of_a_report_do_not_overlap() {
         }
     }
 }
+
+/// The titles of a page that need something below them: headings, and captions of charts. Those of tables stand below.
+fn titles(page: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (from, to) in [
+        ("<h2", "</h2>"),
+        ("<h3", "</h3>"),
+        ("<figcaption", "</figcaption>"),
+    ] {
+        for part in page.split(from).skip(1) {
+            let inner = part
+                .split_once('>')
+                .and_then(|(_, rest)| rest.split_once(to));
+            found.extend(inner.map(|(inner, _)| plain(inner)));
+        }
+    }
+    found
+}
+
+/// The text of HTML without its elements, with single spaces.
+fn plain(html: &str) -> String {
+    let mut text = String::new();
+    let mut is_inside = false;
+    for letter in html.chars() {
+        match letter {
+            '<' => is_inside = true,
+            '>' => {
+                is_inside = false;
+                text.push(' ');
+            }
+            _ if !is_inside => text.push(letter),
+            _ => {}
+        }
+    }
+    let text = text
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&amp;", "&")
+        .replace("&quot;", "\"")
+        .replace("&#39;", "'");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Regression 1448: nothing but a style rule said that a heading or the caption of a chart is printed on the page of what it
+/// belongs to. A page of the PDF never ends with one.
+#[test]
+fn regression_1448_no_caption_stands_alone_on_a_printed_page() {
+    const TEST: &str = "regression_1448_no_caption_stands_alone_on_a_printed_page";
+    if browser(TEST).is_none() {
+        return;
+    }
+    if Command::new("pdftotext")
+        .arg("-v")
+        .stderr(Stdio::null())
+        .status()
+        .is_err()
+    {
+        eprintln!("SKIP: {TEST}: pdftotext is not installed");
+        return;
+    }
+    let scratch = Scratch::new().expect("a directory");
+    let Some(pages) = html_reports(TEST, &scratch) else {
+        return;
+    };
+    let mut ends = 0;
+    for (page, source) in pages.iter().zip(["one", "a"]) {
+        let pdf = scratch.path().join(format!("{source}.pdf"));
+        let ran = fathom([
+            "report",
+            &scratch.path().join(source).display().to_string(),
+            "-o",
+            &pdf.display().to_string(),
+        ]);
+        assert!(ran.status.success(), "{}", ran.err);
+        let text = Command::new("pdftotext")
+            .args(["-layout", "-enc", "UTF-8"])
+            .arg(&pdf)
+            .arg("-")
+            .output()
+            .expect("pdftotext starts");
+        assert!(text.status.success());
+        let text = String::from_utf8_lossy(&text.stdout).into_owned();
+        let titles = titles(page);
+        assert!(titles.len() > 3, "{titles:?}");
+        println!("{titles:?}");
+        for (number, sheet) in text.split('\u{c}').enumerate() {
+            let lines = sheet
+                .lines()
+                .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+            let Some(last) = lines.filter(|line| !line.is_empty()).last() else {
+                continue;
+            };
+            println!("{source} {}: {last}", number + 1);
+            ends += 1;
+            let alone = titles
+                .iter()
+                .any(|title| *title == last || (last.len() > 20 && title.ends_with(&last)));
+            assert!(!alone, "{source}: page {} ends with {last:?}", number + 1);
+        }
+    }
+    assert!(ends > 3, "{ends} pages");
+}
