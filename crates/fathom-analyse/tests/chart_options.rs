@@ -436,6 +436,40 @@ fn regression_0659_the_first_fitting_chart_shows_what_was_varied() {
     assert_eq!(first(&rates), Some("load"));
 }
 
+/// The list of fitting charts names the fit without computing it, exactly where it can be drawn: four loads over a factor of 4,
+/// and a metric that a law predicts.
+#[test]
+fn a_fit_is_named_where_it_can_be_drawn() {
+    let line = |depths: &[u32]| -> Vec<JobFigures> {
+        let depths = depths.iter().copied();
+        depths
+            .map(|depth| cell(depth, 100.0 * f64::from(depth), 10.0))
+            .collect()
+    };
+    for (depths, metric, expected) in [
+        (&[1, 2, 4, 8][..], None, true),
+        (&[1, 2, 4, 8], Some(Dimension::Mean), true),
+        (&[1, 2, 4, 8], Some(Dimension::Cpu), false),
+        (&[1, 2, 4], None, false),
+        (&[4, 5, 6, 7], None, false),
+        (&[1], None, false),
+        (&[], None, false),
+    ] {
+        let cells = line(depths);
+        let options = ChartOptions {
+            metric,
+            ..ChartOptions::default()
+        };
+        let is_named = fitting_charts(&cells, &options).contains(&"fit");
+        assert_eq!(is_named, expected, "{depths:?} {metric:?}");
+        assert_eq!(
+            chart("fit", &cells, &options).is_ok(),
+            expected,
+            "{depths:?} {metric:?}"
+        );
+    }
+}
+
 /// `--metric=lat` over time drew the completion latency, and slat was refused although fio had logged it.
 #[test]
 fn slat_clat_and_lat_over_time_are_three_curves() {

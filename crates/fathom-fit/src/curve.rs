@@ -219,6 +219,12 @@ pub fn fit(points: &[LoadPoint]) -> Result<CurveFit, FitError> {
     Ok(curve(points, candidates, &all[0].1))
 }
 
+/// Whether [`fit`] finds a law for these points, without the fit: that takes as long as reading hundreds of results.
+#[must_use]
+pub fn can_fit(points: &[LoadPoint]) -> bool {
+    usable(points).is_ok()
+}
+
 /// Fits one law.
 ///
 /// # Errors

@@ -31,7 +31,7 @@ mod surface;
 
 pub use self::curve::{
     CONFIDENCE, Candidate, CurveFit, FEWEST_LOADS, FitError, Interval, LoadPoint, Parameter,
-    Prediction, REACH, fit, fit_law,
+    Prediction, REACH, can_fit, fit, fit_law,
 };
 pub use self::fitted::{FittedCurve, FittedModel, Provenance, fit_model, value_text};
 pub use self::law::{Law, LawKind, PARAMETERS, ParameterInfo};

@@ -1,6 +1,6 @@
 //! Fitted curves over the measured points.
 
-use fathom_fit::{CurveFit, MeasuredCurve, REACH, fit, measured_curves, value_text};
+use fathom_fit::{CurveFit, MeasuredCurve, REACH, can_fit, fit, measured_curves, value_text};
 use fathom_model::{
     AxisScale, Chart, ChartAxis, ChartBody, ChartOptions, ChartSeries, Dimension, JobFigures,
     SeriesShape,
@@ -31,16 +31,30 @@ const STEPS: f64 = 8.0;
 /// A band that is wider than this factor would hide the points.
 const WIDEST: f64 = 4.0;
 
-pub(super) fn fitted(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
+/// What a fit shows.
+fn metric_of(options: &ChartOptions) -> Result<Dimension, ChartError> {
     let metric = options.metric.unwrap_or(Dimension::Iops);
-    if ![Dimension::Iops, Dimension::Bandwidth, Dimension::Mean].contains(&metric) {
-        return Err(METRICS);
+    if [Dimension::Iops, Dimension::Bandwidth, Dimension::Mean].contains(&metric) {
+        Ok(metric)
+    } else {
+        Err(METRICS)
     }
-    let matching: Vec<JobFigures> = cells
-        .iter()
-        .filter(|cell| options.matches(cell))
-        .map(JobFigures::without_series)
-        .collect();
+}
+
+fn matching(cells: &[JobFigures], options: &ChartOptions) -> Vec<JobFigures> {
+    let chosen = cells.iter().filter(|cell| options.matches(cell));
+    chosen.map(JobFigures::without_series).collect()
+}
+
+/// Whether [`fitted`] draws a chart.
+pub(super) fn is_possible(cells: &[JobFigures], options: &ChartOptions) -> bool {
+    let curves = || measured_curves(&matching(cells, options)).curves;
+    metric_of(options).is_ok() && curves().iter().any(|curve| can_fit(&curve.points))
+}
+
+pub(super) fn fitted(cells: &[JobFigures], options: &ChartOptions) -> Result<Chart, ChartError> {
+    let metric = metric_of(options)?;
+    let matching = matching(cells, options);
     let measured = measured_curves(&matching);
     let mut fits: Vec<(MeasuredCurve, CurveFit)> = Vec::new();
     let (mut notes, mut refused) = (Vec::new(), 0_usize);

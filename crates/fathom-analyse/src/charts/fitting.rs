@@ -4,14 +4,17 @@ use std::collections::BTreeSet;
 
 use fathom_model::{ChartOptions, JobFigures};
 
-use super::{CHARTS, chart};
+use super::{CHARTS, chart, fit};
 
 /// The names of the charts that these cells have the data for, the one that shows best what was
 /// varied first.
 #[must_use]
 pub fn fitting_charts(cells: &[JobFigures], options: &ChartOptions) -> Vec<&'static str> {
     let chosen: Vec<&JobFigures> = cells.iter().filter(|cell| options.matches(cell)).collect();
-    let can_draw = |name: &&'static str| chart(name, cells, options).is_ok();
+    let can_draw = |name: &&'static str| match *name {
+        "fit" => fit::is_possible(cells, options),
+        name => chart(name, cells, options).is_ok(),
+    };
     let mut all: Vec<&'static str> = wanted(&chosen).into_iter().filter(can_draw).collect();
     for kind in CHARTS {
         // These two need a choice of axes or a data sheet.
