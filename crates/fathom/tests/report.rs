@@ -964,7 +964,7 @@ fn regression_1448_no_caption_stands_alone_on_a_printed_page() {
             let lines = sheet
                 .lines()
                 .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
-            let Some(last) = lines.filter(|line| !line.is_empty()).last() else {
+            let Some(last) = lines.filter(|line| !line.is_empty()).next_back() else {
                 continue;
             };
             println!("{source} {}: {last}", number + 1);
