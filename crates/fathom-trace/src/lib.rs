@@ -38,7 +38,7 @@ pub use self::error::TraceError;
 pub use self::event::{BlockEvent, BlockEventKind, DeviceNumber, IoFlags, SECTOR};
 pub use self::files::{FileId, FileIo, FileRange, FileSummary, FileSystemPlace};
 pub use self::format::{EventFormat, Field};
-pub use self::limits::BlockDevices;
+pub use self::limits::{Attachments, BlockDevices};
 pub use self::observation::{CountedObservation, Observation, SizeAudit};
 pub use self::offsets::{OffsetCounts, OffsetMap};
 pub use self::page::{Lost, Page, PageLayout};

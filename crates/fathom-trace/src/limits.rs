@@ -110,17 +110,39 @@ impl BlockDevices {
         }
     }
 
-    /// Whether the device still exists.
+    /// What is attached to these numbers now.
+    pub fn attachments<'a>(
+        &self,
+        numbers: impl IntoIterator<Item = &'a DeviceNumber>,
+    ) -> Attachments {
+        let numbers = numbers.into_iter();
+        Attachments(numbers.map(|one| (*one, self.sequence(*one))).collect())
+    }
+
+    /// Whether the device of then is still attached, and not another one that was given its number since.
     #[must_use]
-    pub fn exists(&self, number: DeviceNumber) -> bool {
-        self.directory(number)
-            .is_some_and(|d| read_text(&d, "size").is_some_and(|size| size != "0"))
+    pub fn is_attached(&self, number: DeviceNumber, then: &Attachments) -> bool {
+        let now = self.sequence(number);
+        now.is_some() && then.0.get(&number).is_none_or(|then| *then == now)
+    }
+
+    /// The sequence number of what is attached to a number; 0 before Linux 5.15, `None` without a device
+    /// (Documentation/ABI/stable/sysfs-block, `diskseq`).
+    fn sequence(&self, number: DeviceNumber) -> Option<u64> {
+        let size = read_text(&self.directory(number)?, "size")?;
+        let disk = self.directory(self.whole(number)?)?;
+        let sequence = || read_text(&disk, "diskseq")?.parse().ok();
+        (size != "0").then(|| sequence().unwrap_or(0))
     }
 
     fn directory(&self, number: DeviceNumber) -> Option<PathBuf> {
         fs::canonicalize(self.sys.join("dev/block").join(number.to_string())).ok()
     }
 }
+
+/// What was attached to device numbers at some moment: a number is used again as soon as its device is gone.
+#[derive(Clone, Debug)]
+pub struct Attachments(BTreeMap<DeviceNumber, Option<u64>>);
 
 fn limits(directory: &Path) -> QueueLimits {
     let queue = directory.join("queue");
@@ -222,5 +244,45 @@ mod tests {
         assert_eq!(limits.scheduler, "mq-deadline");
         assert_eq!((limits.max_sectors_kb, limits.chunk_sectors), (1280, 256));
         assert!(!limits.bio_based && all[&mapped].bio_based);
+    }
+
+    /// Regression 1449: a device that was given the number of one that is gone was taken for it. Sequence numbers as in the kernel's
+    /// documentation: each attachment has a higher one; a partition has that of its disk; kernels before 5.15 have none.
+    #[test]
+    fn regression_1449_another_device_of_the_same_number_is_not_the_one_that_was() {
+        let sys = std::env::temp_dir().join(format!("fathom-attached-{}", std::process::id()));
+        let (disk, part) = (sys.join("devices/loop7"), sys.join("devices/loop7/loop7p1"));
+        fs::create_dir_all(&part).unwrap();
+        fs::create_dir_all(sys.join("dev/block")).unwrap();
+        let put = |size: &str, sequence: Option<&str>| {
+            fs::write(disk.join("size"), size).unwrap();
+            match sequence {
+                Some(sequence) => fs::write(disk.join("diskseq"), sequence).unwrap(),
+                None => drop(fs::remove_file(disk.join("diskseq"))),
+            }
+        };
+        fs::write(disk.join("dev"), "7:7\n").unwrap();
+        fs::write(part.join("size"), "100\n").unwrap();
+        fs::write(part.join("partition"), "1\n").unwrap();
+        for (number, directory) in [("7:7", &disk), ("259:1", &part)] {
+            std::os::unix::fs::symlink(directory, sys.join("dev/block").join(number)).unwrap();
+        }
+        let devices = BlockDevices::of_tree(&sys);
+        let numbers = [DeviceNumber::new(7, 7), DeviceNumber::new(259, 1)];
+        let is_attached =
+            |then: &Attachments| numbers.map(|number| devices.is_attached(number, then));
+        put("2048\n", Some("9\n"));
+        let then = devices.attachments(&numbers);
+        assert_eq!(is_attached(&then), [true, true]);
+        put("4096\n", Some("9\n"));
+        assert_eq!(is_attached(&then), [true, true], "it has grown");
+        put("2048\n", Some("10\n"));
+        assert_eq!(is_attached(&then), [false, false]);
+        put("2048\n", None);
+        let before = devices.attachments(&numbers);
+        assert_eq!(is_attached(&before), [true, true]);
+        put("0\n", None);
+        assert_eq!(is_attached(&before), [false, true], "without a medium");
+        fs::remove_dir_all(sys).unwrap();
     }
 }

@@ -338,6 +338,7 @@ fn record(
     if let Err(error) = file.add(vec![header]) {
         return Ok(Ended::Failed(error));
     }
+    let attached = devices.attachments(&target.devices);
     let start = monotonic_ns();
     let mut armed = args.start_above.is_none();
     // With a trigger the time begins when it does.
@@ -391,7 +392,8 @@ fn record(
             }
             _ => {}
         }
-        if !target.devices.is_empty() && !target.devices.iter().any(|one| devices.exists(*one)) {
+        let is_attached = |number: &_| devices.is_attached(*number, &attached);
+        if !target.devices.is_empty() && !target.devices.iter().any(is_attached) {
             return Ok(Ended::DeviceGone);
         }
     }

@@ -208,6 +208,7 @@ fn trace(
     let end = start + runtime.as_nanos() as u64;
     let mut watch = args.watch.then(|| Watch::open(start));
     let mut next_second = start + SECOND_NS;
+    let attached = devices.attachments(&target.devices);
     let mut gone = Vec::new();
     let audited = || audit.as_ref().is_some_and(Audit::is_done);
     while signals.load(Relaxed) == 0 && monotonic_ns() < end && !audited() {
@@ -223,7 +224,7 @@ fn trace(
             next_second = now + SECOND_NS;
             for number in &target.devices {
                 let name = &limits[number].name;
-                if !devices.exists(*number) && !gone.contains(name) {
+                if !devices.is_attached(*number, &attached) && !gone.contains(name) {
                     gone.push(name.clone());
                 }
             }

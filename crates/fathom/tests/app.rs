@@ -7,7 +7,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Completed, FATHOM, Running, fathom, lock_machine_shared, program, start, wait_until};
+use common::{
+    Completed, FATHOM, Running, fathom, lock_machine_exclusive, lock_machine_shared, program,
+    start, wait_until,
+};
 use fathom_testkit::{
     DeviceOptions, FaultDevice, FsKind, Latency, LoopDevice, LoopOptions, Mount, Scratch, require,
     skip,
@@ -225,7 +228,8 @@ fn a_commit_of_sqlite_flushes_the_device_once() {
 #[test]
 fn r1444_a_comparison_says_what_each_transaction_cost() {
     require!(Fuse, Loop);
-    let _turn = lock_machine_shared();
+    // Commits of other tests would take their share of the machine.
+    let _turn = lock_machine_exclusive();
     let scratch = place();
     let store = format!("--store={}", scratch.join("store").display());
     for (sync_us, journal) in [
@@ -265,10 +269,20 @@ fn r1444_a_comparison_says_what_each_transaction_cost() {
         causes.to_owned()
     };
     let slow = causes("r2");
+    // `time of a flush 10.3 ms in place of 2.12 ms`.
     let flush = slow.split_once("time of a flush ").map(|(_, rest)| rest);
     let flush = flush.unwrap_or_else(|| panic!("{slow}"));
-    assert!(flush.starts_with("10."), "{slow}");
-    assert!(flush.contains(" ms in place of 2."), "{slow}");
+    let times: Vec<f64> = flush
+        .split(" ms")
+        .take(2)
+        .filter_map(|part| part.rsplit(' ').next()?.parse().ok())
+        .collect();
+    let [slower, faster] = times[..] else {
+        panic!("{slow}")
+    };
+    // A machine that wakes its threads late adds a millisecond or two to what the device takes.
+    assert!((10.0..14.0).contains(&slower), "{slow}");
+    assert!((2.0..6.0).contains(&faster), "{slow}");
     let rollback = causes("r3");
     assert!(rollback.contains("flushes "), "{rollback}");
     assert!(!rollback.contains("time of a flush"), "{rollback}");

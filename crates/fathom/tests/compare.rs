@@ -20,6 +20,16 @@ fn result(directory: &Path, name: &str, rate: u32) -> PathBuf {
     file
 }
 
+/// Whether a comparison ends with the verdict of each result. On a machine that loses time to its neighbours, both name it.
+fn has_verdicts(report: &str) -> bool {
+    ["a.json", "b.json"].into_iter().all(|file| {
+        let after = report.split(&format!("{file}: ")).nth(1);
+        after.is_some_and(|verdict| {
+            verdict.starts_with("VALID") || verdict.starts_with("DEGRADED (F022 STEAL)")
+        })
+    })
+}
+
 fn compare(before: &Path, after: &Path, rest: &str) -> Completed {
     let mut arguments = vec![
         "compare".to_owned(),
@@ -49,7 +59,7 @@ fn ten_percent_fewer_iops_is_reported_and_fails_a_build() {
             result(scratch.path(), "b.json", 1800),
         );
         let report = compare(&files.0, &files.1, "--unlike").expect(0).out;
-        if report.contains("a.json: VALID") && report.contains("b.json: VALID") {
+        if has_verdicts(&report) {
             Ok(files)
         } else {
             Err(report)
@@ -105,11 +115,7 @@ fn ten_percent_fewer_iops_is_reported_and_fails_a_build() {
         failed.out
     );
     assert!(read(&markdown).contains("* **FAIL**: oltp"));
-    assert!(
-        failed.out.contains("a.json: VALID") && failed.out.contains("b.json: VALID"),
-        "{}",
-        failed.out
-    );
+    assert!(has_verdicts(&failed.out), "{}", failed.out);
     compare(
         &before,
         &after,
