@@ -959,15 +959,11 @@ fn regression_1448_no_caption_stands_alone_on_a_printed_page() {
         let text = String::from_utf8_lossy(&text.stdout).into_owned();
         let titles = titles(page);
         assert!(titles.len() > 3, "{titles:?}");
-        println!("{titles:?}");
         for (number, sheet) in text.split('\u{c}').enumerate() {
-            let lines = sheet
-                .lines()
-                .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
-            let Some(last) = lines.filter(|line| !line.is_empty()).next_back() else {
+            let Some(last) = sheet.lines().rfind(|line| !line.trim().is_empty()) else {
                 continue;
             };
-            println!("{source} {}: {last}", number + 1);
+            let last = last.split_whitespace().collect::<Vec<_>>().join(" ");
             ends += 1;
             let alone = titles
                 .iter()
