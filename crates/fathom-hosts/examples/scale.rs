@@ -151,6 +151,7 @@ fn state_of(task: &Task) -> Option<(String, Vec<u8>)> {
         agent: task.name.clone(),
         session: session.clone(),
         state: task.state.clone(),
+        asks: false,
     };
     Some((inbox.clone(), write(VERSION, &state, b"")))
 }

@@ -387,10 +387,16 @@ impl Drop for Agent {
 
 /// A failure is not an error: the state is sent again at the next beat.
 fn send_state(setup: &AgentSetup, client: &Client, session: &Session) {
+    send_state_or_ask(setup, client, session, false);
+}
+
+/// The same, which the controller answers at once where the agent `asks`.
+fn send_state_or_ask(setup: &AgentSetup, client: &Client, session: &Session, asks: bool) {
     let message = FromAgent::State {
         agent: setup.name.clone(),
         session: session.id.clone(),
         state: session.state.clone(),
+        asks,
     };
     let _ = client.publish(&session.inbox, None, &write(&setup.version, &message, b""));
 }
@@ -399,6 +405,7 @@ fn send_state(setup: &AgentSetup, client: &Client, session: &Session) {
 fn serve(shared: &Shared, client: &Client, events: &Receiver<Event>) {
     let mut next_beat = Instant::now();
     let mut next_renewal = Instant::now();
+    let mut asks = false;
     loop {
         let heard = lock(shared).session.as_ref().map(|one| one.heard);
         let silent = heard.map_or(Duration::ZERO, |heard| heard.elapsed());
@@ -407,7 +414,7 @@ fn serve(shared: &Shared, client: &Client, events: &Receiver<Event>) {
             let pause = if renewed { RENEWED_FOR } else { RENEW_INTERVAL };
             next_renewal = Instant::now() + pause;
             if renewed {
-                // The controller answers at once.
+                asks = true;
                 next_beat = Instant::now();
             }
         }
@@ -446,7 +453,8 @@ fn serve(shared: &Shared, client: &Client, events: &Receiver<Event>) {
             let beat = inner.session.as_ref().map_or(BEAT, |session| session.beat);
             next_beat = Instant::now() + beat;
             if let Some(session) = &inner.session {
-                send_state(&shared.setup, client, session);
+                send_state_or_ask(&shared.setup, client, session, asks);
+                asks = false;
             }
         }
     }
@@ -612,6 +620,7 @@ fn refuse(setup: &AgentSetup, client: &Client, reply: Option<&str>, session: &st
             reason,
             refused: true,
         },
+        asks: false,
     };
     if let Some(reply) = reply {
         let _ = client.publish(reply, None, &write(&setup.version, &message, b""));

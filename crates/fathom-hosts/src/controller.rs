@@ -1057,6 +1057,7 @@ impl Run<'_> {
                 agent,
                 session: of,
                 state,
+                asks,
             } if of == *session => {
                 // An agent that comes back waits for a sign of this controller. One that says where it is less often than that was
                 // not away.
@@ -1064,7 +1065,7 @@ impl Run<'_> {
                 let is_back = self
                     .worker(&agent)
                     .is_some_and(|worker| worker.heard.elapsed() >= away);
-                if is_back {
+                if is_back || asks {
                     // All of many may come back at once; each of them hears every beat.
                     self.next_beat = self.next_beat.min(self.last_beat + LOOK);
                 }

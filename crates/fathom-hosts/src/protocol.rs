@@ -329,6 +329,10 @@ pub enum FromAgent {
         session: String,
         /// Where it is.
         state: AgentState,
+        /// It has a new connection and has heard nothing for long: the controller answers at once. What it answered to a message that
+        /// the old connection repeated went there as well.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        asks: bool,
     },
     /// What was recorded since the last one, while the load runs; its bytes follow. Number 0 is the plan.
     Journal {

@@ -117,6 +117,9 @@ impl Drop for Network {
 ///
 /// Regression 1200: a host whose network was down for a second ended its load. TCP repeats what was lost after 0.2, 0.6 and 1.4 s,
 /// so nothing arrived within the 1.5 s of the lease.
+///
+/// Regression 1450: the same, where TCP repeated a message at the moment at which the network was back: the controller's answer to it
+/// went to the old connection, where it waited, and the message over the new one was no sign of a host that comes back.
 #[test]
 fn eight_hosts_behind_a_switch_survive_its_faults() {
     require!(Nats, Root);
