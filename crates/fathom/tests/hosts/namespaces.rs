@@ -115,11 +115,9 @@ impl Drop for Network {
 /// other five are complete, and the total is the sum of all eight to the last I/O. When the link of h3 is up again, and an agent of
 /// h4 was started, the next run has all eight.
 ///
-/// Regression 1200: a host whose network was down for a second ended its load. TCP repeats what was lost after 0.2, 0.6 and 1.4 s,
-/// so nothing arrived within the 1.5 s of the lease.
-///
-/// Regression 1450: the same, where TCP repeated a message at the moment at which the network was back: the controller's answer to it
-/// went to the old connection, where it waited, and the message over the new one was no sign of a host that comes back.
+/// Regressions 1200 and 1450: a host whose network was down for a second ended its load. TCP repeats what was lost after 0.2, 0.6 and
+/// 1.4 s, which the lease of 1.5 s did not always outlast; later, the controller answered a repeated message over the old connection,
+/// where the answer waited, and did not answer the one over the new connection.
 #[test]
 fn eight_hosts_behind_a_switch_survive_its_faults() {
     require!(Nats, Root);
