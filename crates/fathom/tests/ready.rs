@@ -33,7 +33,7 @@ fn destroy(path: &std::path::Path, profiles: &Scratch) -> String {
         .unwrap_or_else(|| panic!("no code: {}{}", refused.out, refused.err))
 }
 
-/// The limit of `COMMITS_PROFILE`, ns, where a test needs one that a machine which wakes a thread some milliseconds late does not reach.
+/// A limit for commits, ns, so far above their set time that a thread which wakes some milliseconds late does not exceed it.
 const DISTANT_LIMIT: f64 = 30e6;
 
 /// The p99 of the flushes that the device logged, ns.
