@@ -27,6 +27,7 @@ mod random;
 mod redb;
 mod report;
 mod rocks;
+mod safety;
 mod server;
 mod settings;
 mod spec;
@@ -51,6 +52,7 @@ pub use self::options::check_setting;
 pub use self::postgres::{PgPrograms, find_postgres};
 pub use self::report::{AppReport, Circumstances};
 pub use self::rocks::find_rocksdb;
+pub use self::safety::{CrashSafety, Setting, known_settings};
 pub use self::spec::{AppSpec, Distribution, Engine, Journal, Transaction};
 pub use self::streams::{Stream, StreamKind, StreamUse};
 

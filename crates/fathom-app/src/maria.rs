@@ -170,7 +170,8 @@ impl<'a> Server<'a> {
             ));
         }
         command.args(self.log_folder());
-        for (name, value) in &spec.settings {
+        for setting in &spec.settings {
+            let (name, value) = (setting.name(), setting.value());
             command.arg(format!("--{name}={value}"));
         }
         self.place

@@ -8,7 +8,7 @@ use fathom_model::format::{bytes, percent, rate};
 use rustix::fs::Advice;
 use serde::{Deserialize, Serialize};
 
-use crate::{AppError, AppReport};
+use crate::{AppError, AppReport, CrashSafety};
 
 /// Calls `each` with every file below a folder.
 fn files(folder: &Path, each: &mut dyn FnMut(&Path)) {
@@ -68,11 +68,13 @@ pub fn size_of_folder(folder: &Path) -> u64 {
 }
 
 /// One step of an experiment: of the memory-limit experiment, or of one that varies clients or settings.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemoryRow {
     /// Name and value of each axis but the memory.
     #[serde(default)]
     pub axes: Vec<(String, String)>,
+    /// What a crash can cost with these values. Only rows of one class are ranked.
+    pub crash_safety: CrashSafety,
     /// Memory in percent of the data; 0 without a limit.
     pub percent: f64,
     /// Memory that the engine with its page cache may use, bytes; 0 without a limit.
@@ -112,6 +114,7 @@ impl MemoryRow {
         let reads = measured.disk().map_or(0, |disk| disk.reads) as f64;
         MemoryRow {
             axes,
+            crash_safety: report.spec.crash_safety(),
             percent: share,
             limit_bytes,
             tps: measured.tps(),

@@ -1,7 +1,7 @@
 //! Settings of redb and fjall by name: of the crates themselves, and the size of the rows.
 
 use crate::spec::ROW;
-use crate::{AppError, AppSpec, Engine};
+use crate::{AppError, AppSpec, Engine, Journal, Setting};
 
 /// Largest row.
 const MAX_ROW: u64 = 16 << 20;
@@ -27,11 +27,12 @@ impl RedbOptions {
             quick_repair: false,
             value_size: ROW,
         };
-        for (name, value) in &spec.settings {
+        for setting in &spec.settings {
+            let (name, value) = (setting.name(), setting.value());
             let wrong = |expected: &str| wrong(Engine::Redb, name, value, expected);
-            match name.as_str() {
+            match name {
                 "durability" => {
-                    options.is_immediate = match value.as_str() {
+                    options.is_immediate = match value {
                         "immediate" => true,
                         "none" => false,
                         _ => return Err(wrong("immediate or none")),
@@ -91,12 +92,13 @@ impl FjallOptions {
             data_block_size: 4096,
             value_size: ROW,
         };
-        for (name, value) in &spec.settings {
+        for setting in &spec.settings {
+            let (name, value) = (setting.name(), setting.value());
             let wrong = |expected: &str| wrong(Engine::Fjall, name, value, expected);
             let within = |from: u64, to: u64| size(value).filter(|size| (from..=to).contains(size));
-            match name.as_str() {
+            match name {
                 "persist" => {
-                    options.persist = match value.as_str() {
+                    options.persist = match value {
                         "buffer" => Persist::Buffer,
                         "sync-data" => Persist::SyncData,
                         "sync-all" => Persist::SyncAll,
@@ -165,7 +167,7 @@ pub fn check_setting(engine: Engine, name: &str, values: &[String]) -> Result<()
     for value in values {
         let spec = AppSpec {
             engine,
-            settings: vec![(name.to_owned(), value.clone())],
+            settings: vec![Setting::classify(engine, Journal::default(), name, value)?],
             ..AppSpec::default()
         };
         match engine {
@@ -239,7 +241,7 @@ mod tests {
                 &["sync-data", "sync-all", "buffer"],
             ),
             (Engine::Fjall, "data_block_size", &["16k"]),
-            (Engine::Sqlite, "anything", &["1"]),
+            (Engine::Sqlite, "cache_size", &["1"]),
         ] {
             assert_eq!(check(engine, name, values), Ok(()), "{name}");
         }
@@ -263,12 +265,7 @@ mod tests {
                 &["99999999999999999999g"],
                 "8 bytes to 16m",
             ),
-            (
-                Engine::Redb,
-                "persist",
-                &["buffer"],
-                "redb has no setting persist; it has durability",
-            ),
+            (Engine::Redb, "persist", &["buffer"], "persist of redb"),
             (
                 Engine::Redb,
                 "value_size",
@@ -293,7 +290,7 @@ mod tests {
                 Engine::Fjall,
                 "durability",
                 &["none"],
-                "fjall has no setting durability; it has persist",
+                "durability of fjall",
             ),
         ] {
             let error = check(engine, name, values).expect_err(name);

@@ -184,7 +184,8 @@ impl<'a> Cluster<'a> {
             // The smallest value that PostgreSQL accepts is 128 kB.
             set("shared_buffers", format!("{}kB", (cache >> 10).max(128)));
         }
-        for (name, value) in &self.place.spec.settings {
+        for setting in &self.place.spec.settings {
+            let (name, value) = (setting.name(), setting.value());
             command.arg("-c").arg(format!("{name}={value}"));
         }
         self.place.serve("postgres", command, &|| {

@@ -143,6 +143,11 @@ impl AppReport {
     pub fn sentences(&self) -> Vec<String> {
         let measured = &self.measured;
         let mut all = vec![format!("{}.", self.title()), self.throughput()];
+        all.extend(self.spec.crash_safety().risk().map(|risk| {
+            format!(
+                "This configuration {risk}: compare its rate only with that of an equally safe one."
+            )
+        }));
         all.extend(latency_sentence("Latency", &measured.latency()));
         if self.spec.rate.is_some() {
             all.extend(latency_sentence("Of it waiting to start", &measured.lag()));
@@ -480,7 +485,12 @@ impl AppReport {
         });
         document["log_devices"] = json!(measured.log_disks);
         document["streams"] = json!(measured.streams);
-        document["settings"] = spec.settings.iter().cloned().collect();
+        document["settings"] = spec
+            .settings
+            .iter()
+            .map(|setting| (setting.name().to_owned(), json!(setting.value())))
+            .collect();
+        document["crash_safety"] = json!(spec.crash_safety());
         document
     }
 }

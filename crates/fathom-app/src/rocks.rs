@@ -90,7 +90,8 @@ impl<'a> Bench<'a> {
         if let Some(log) = self.place.log_folder() {
             command.arg(format!("--wal_dir={}", log.display()));
         }
-        for (name, value) in &self.place.spec.settings {
+        for setting in &self.place.spec.settings {
+            let (name, value) = (setting.name(), setting.value());
             command.arg(format!("--{name}={value}"));
         }
         command

@@ -2,7 +2,7 @@
 
 use fathom_model::format::{counted, duration, percent, rate};
 
-use crate::{MemoryReport, MemoryRow};
+use crate::{CrashSafety, MemoryReport, MemoryRow};
 
 /// The axis of the repeats.
 pub(crate) const REPEAT: &str = "repeat";
@@ -20,6 +20,12 @@ struct Value<'a> {
 }
 
 impl Value<'_> {
+    /// The worst class of its measurements.
+    fn crash_safety(&self) -> CrashSafety {
+        let classes = self.rows.iter().map(|row| row.crash_safety);
+        classes.max().unwrap_or(CrashSafety::CrashSafe)
+    }
+
     fn rates(&self) -> impl Iterator<Item = f64> {
         self.rows.iter().map(|row| row.tps)
     }
@@ -136,38 +142,86 @@ fn clients(all: &[Value<'_>]) -> Vec<String> {
     vec![text + "."]
 }
 
-/// Whether a value of a setting is better than the first one, which is the present one of the user.
+/// What the values of a setting say. Only crash-safe values are ranked; what is faster because it is less safe has its price named.
 fn setting(axis: &str, all: &[Value<'_>]) -> Vec<String> {
-    let Some(first) = all.first() else {
+    let (safe, unsafe_values): (Vec<&Value<'_>>, Vec<&Value<'_>>) = all
+        .iter()
+        .partition(|value| value.crash_safety() == CrashSafety::CrashSafe);
+    let mut sentences = rank_safe_values(axis, &safe);
+    let reference = safe
+        .iter()
+        .copied()
+        .max_by(|one, two| one.median().total_cmp(&two.median()));
+    let prices = unsafe_values.iter();
+    sentences.extend(prices.map(|value| name_price_of_safety(axis, value, reference)));
+    if safe.is_empty() && !all.is_empty() {
+        sentences.push(
+            "No measured value is crash-safe, so none is recommended: measure one that is beside them.".to_owned(),
+        );
+    }
+    sentences
+}
+
+/// The figures of a value of a setting.
+fn figures(value: &Value<'_>) -> String {
+    let mut text = format!(
+        "{} transactions per second, p99 {}, {:.2} reads for each transaction",
+        rate(value.median()),
+        duration(value.mean(|row| row.p99_ns)),
+        value.mean(|row| row.reads_per_transaction),
+    );
+    let commits: Option<Vec<f64>> = value.rows.iter().map(|row| row.commits_per_flush).collect();
+    if let Some(commits) = commits {
+        text += &format!(
+            ", {:.2} commits for each flush",
+            commits.iter().sum::<f64>() / commits.len().max(1) as f64
+        );
+    }
+    text
+}
+
+/// What a value that is not crash-safe costs and gains. It is never advised.
+fn name_price_of_safety(axis: &str, value: &Value<'_>, reference: Option<&Value<'_>>) -> String {
+    let gain = reference.map(|safe| (safe.name, value.median() / safe.median().max(1e-9) - 1.0));
+    let price = match gain {
+        Some((safe, gain)) if gain >= LEAST_GAIN => format!(
+            ", {} more than with {axis}={safe}, which is the price of safety",
+            percent(100.0 * gain)
+        ),
+        Some((safe, _)) => format!(", no more than with {axis}={safe}"),
+        None => String::new(),
+    };
+    let safety = value.crash_safety();
+    let use_limit = match safety {
+        CrashSafety::LosesLastTransactions => "where an acknowledged transaction must survive",
+        CrashSafety::CrashSafe | CrashSafety::CanLoseDatabase => "for data that you need",
+    };
+    format!(
+        "{axis}={} {}; do not use it {use_limit}. It reached {}{price}.",
+        value.name,
+        safety.risk().unwrap_or("is crash-safe"),
+        figures(value),
+    )
+}
+
+/// Whether a crash-safe value is better than the first one, which is the present one of the user.
+fn rank_safe_values(axis: &str, safe: &[&Value<'_>]) -> Vec<String> {
+    let Some(first) = safe.first() else {
         return Vec::new();
     };
-    let best = all
+    if safe.len() == 1 {
+        return vec![format!("{axis}={}: {}.", first.name, figures(first))];
+    }
+    let best = safe
         .iter()
         .max_by(|one, two| one.median().total_cmp(&two.median()))
         .unwrap_or(first);
     let gain = best.median() / first.median().max(1e-9) - 1.0;
-    let repeats = all.iter().map(|value| value.rows.len()).min().unwrap_or(0);
-    let figures = |value: &Value<'_>| {
-        let mut text = format!(
-            "{} transactions per second, p99 {}, {:.2} reads for each transaction",
-            rate(value.median()),
-            duration(value.mean(|row| row.p99_ns)),
-            value.mean(|row| row.reads_per_transaction),
-        );
-        let commits: Option<Vec<f64>> =
-            value.rows.iter().map(|row| row.commits_per_flush).collect();
-        if let Some(commits) = commits {
-            text += &format!(
-                ", {:.2} commits for each flush",
-                commits.iter().sum::<f64>() / commits.len().max(1) as f64
-            );
-        }
-        text
-    };
+    let repeats = safe.iter().map(|value| value.rows.len()).min().unwrap_or(0);
     if best.name == first.name {
-        let others: Vec<&str> = all.iter().skip(1).map(|value| value.name).collect();
+        let others: Vec<&str> = safe.iter().skip(1).map(|value| value.name).collect();
         return vec![format!(
-            "Keep {axis}={}: {}; no measured value is better ({}).",
+            "Keep {axis}={}: {}; no measured value that is as safe is better ({}).",
             first.name,
             figures(first),
             others.join(", ")
@@ -211,17 +265,72 @@ fn setting(axis: &str, all: &[Value<'_>]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Engine, Journal, Setting};
 
+    /// A faster setting that can lose data is never advised, in whichever order the values are given.
+    #[test]
+    fn an_unsafe_setting_is_never_advised() {
+        for (axis, on, off, risk) in [
+            ("fsync", "on", "off", "can lose the database in a crash"),
+            (
+                "full_page_writes",
+                "on",
+                "off",
+                "can lose the database in a crash",
+            ),
+            (
+                "synchronous_commit",
+                "on",
+                "off",
+                "can lose the last committed transactions in a crash",
+            ),
+        ] {
+            let slow: &[f64] = &[100.0, 101.0, 102.0];
+            let fast: &[f64] = &[190.0, 191.0, 192.0];
+            for rates in [[(on, slow), (off, fast)], [(off, fast), (on, slow)]] {
+                let sentences = sentences(&report(axis, &rates));
+                let text = sentences.join("\n");
+                assert!(!text.contains("Set ") && !text.contains("Keep "), "{text}");
+                assert!(
+                    text.contains(&format!("{axis}=off {risk}; do not use it")),
+                    "{text}"
+                );
+                assert!(text.contains("89 % more than with"), "{text}");
+                assert!(text.contains("the price of safety"), "{text}");
+            }
+            let only_unsafe = sentences(&report(axis, &[(off, fast), ("false", slow)])).join("\n");
+            assert!(only_unsafe.contains("none is recommended"), "{only_unsafe}");
+            assert!(
+                !only_unsafe.contains("Set ") && !only_unsafe.contains("Keep "),
+                "{only_unsafe}"
+            );
+        }
+    }
+
+    /// Rows with the class that the documentation of PostgreSQL gives the value of a setting.
     fn report(axis: &str, rates: &[(&str, &[f64])]) -> MemoryReport {
+        let class = |value: &str| {
+            Setting::classify(Engine::Postgres, Journal::default(), axis, value)
+                .map_or(CrashSafety::CrashSafe, |setting| setting.safety())
+        };
         let rows = rates.iter().flat_map(|(value, rates)| {
             rates.iter().enumerate().map(|(repeat, tps)| MemoryRow {
                 axes: vec![
                     (axis.to_owned(), (*value).to_owned()),
                     (REPEAT.to_owned(), (repeat + 1).to_string()),
                 ],
+                crash_safety: class(value),
+                percent: 0.0,
+                limit_bytes: 0,
                 tps: *tps,
                 p99_ns: 1e6,
-                ..MemoryRow::default()
+                reads_per_second: 0.0,
+                reads_per_transaction: 0.0,
+                mean_read_bytes: None,
+                sequential_share: None,
+                commits_per_flush: None,
+                hit_share: None,
+                limit: String::new(),
             })
         });
         MemoryReport {

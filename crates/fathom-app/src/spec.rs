@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::options::{FjallOptions, Persist, RedbOptions, row_size};
+use crate::options::row_size;
+use crate::safety::{CrashSafety, Setting};
 use serde::{Deserialize, Serialize};
 
 /// A database engine.
@@ -217,8 +218,7 @@ pub struct AppSpec {
     pub cache: Option<u64>,
     /// Settings of the engine by name: of `postgresql.conf`, of `my.cnf`, pragmas of SQLite, options of `db_bench`, or those
     /// of redb and fjall.
-    #[serde(default)]
-    pub settings: Vec<(String, String)>,
+    pub settings: Vec<Setting>,
     /// All files are read before the warm-up, so that memory holds as much as it can.
     pub read_first: bool,
     /// User of the server when this process is root: number of user and group.
@@ -232,18 +232,31 @@ impl AppSpec {
         self.transaction.changed_bytes(row_size(self))
     }
 
+    /// What a crash can cost: the worst of the settings, the journal and the transaction.
+    #[must_use]
+    pub fn crash_safety(&self) -> CrashSafety {
+        let loses_last = match self.engine {
+            // A pragma that makes it durable again is not trusted to do so.
+            Engine::Sqlite => !self.journal.is_durable(),
+            // It is not synced.
+            Engine::Rocksdb => self.transaction == Transaction::FillSeq,
+            Engine::Postgres | Engine::Mariadb | Engine::Redb | Engine::Fjall => false,
+        };
+        let own = if loses_last {
+            CrashSafety::LosesLastTransactions
+        } else {
+            CrashSafety::CrashSafe
+        };
+        self.settings
+            .iter()
+            .map(Setting::safety)
+            .fold(own, Ord::max)
+    }
+
     /// Whether a commit that returned survives a power cut.
     #[must_use]
     pub fn commits_are_durable(&self) -> bool {
-        match self.engine {
-            Engine::Sqlite => self.journal.is_durable(),
-            Engine::Postgres | Engine::Mariadb => true,
-            Engine::Redb => RedbOptions::of(self).is_ok_and(|options| options.is_immediate),
-            Engine::Fjall => {
-                FjallOptions::of(self).is_ok_and(|options| options.persist != Persist::Buffer)
-            }
-            Engine::Rocksdb => self.transaction != Transaction::FillSeq,
-        }
+        self.crash_safety() == CrashSafety::CrashSafe
     }
 }
 

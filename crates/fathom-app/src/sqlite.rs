@@ -81,8 +81,9 @@ COMMIT";
                 // Negative: in KiB.
                 options = options.pragma("cache_size", format!("-{}", (cache >> 10).max(1)));
             }
-            for (name, value) in &spec.settings {
-                options = options.pragma(name.clone(), value.clone());
+            for setting in &spec.settings {
+                let (name, value) = (setting.name(), setting.value());
+                options = options.pragma(name.to_owned(), value.to_owned());
             }
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()

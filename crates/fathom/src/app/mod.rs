@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use fathom_app::{
     AppReport, AppSpec, Circumstances, Distribution, Engine, Journal, Measured, MemoryReport,
-    MemoryRow, PrivateFolder, Transaction, abandoned_folders, check_setting, data_size,
+    MemoryRow, PrivateFolder, Setting, Transaction, abandoned_folders, check_setting, data_size,
     drop_from_cache, find_built_in, find_mariadb, find_postgres, find_rocksdb, log_folder_of,
 };
 use fathom_cli::{
@@ -111,6 +111,8 @@ fn app(args: &AppArgs) -> Result<Outcome, Stop> {
     let text = |error: fathom_app::AppError| error.to_string();
     find_engine(args.engine)?;
     check_settings(args)?;
+    let steps = steps(args)?;
+    let mut spec = spec_of(args)?;
     let folder = PrivateFolder::create(&args.path).map_err(text)?;
     let log = args
         .log_path
@@ -118,7 +120,6 @@ fn app(args: &AppArgs) -> Result<Outcome, Stop> {
         .map(|path| folder.create_log(path))
         .transpose()
         .map_err(text)?;
-    let mut spec = spec_of(args);
     spec.user = user_of(
         spec.engine,
         std::iter::once(folder.path()).chain(log.as_deref()),
@@ -134,7 +135,7 @@ fn app(args: &AppArgs) -> Result<Outcome, Stop> {
         }
     );
     prepare(&spec, folder.path())?;
-    let outcome = match &steps(args)[..] {
+    let outcome = match &steps[..] {
         [step] => one(args, &spec, &at, folder.path(), step),
         steps => all_steps(args, &spec, &at, folder.path(), steps),
     }?;
@@ -170,7 +171,7 @@ fn check_settings(args: &AppArgs) -> Result<(), String> {
 struct Step {
     clients: u32,
     memory: Option<AppMemory>,
-    settings: Vec<(String, String)>,
+    settings: Vec<Setting>,
     /// Its values on the axes that have several, without the memory.
     axes: Vec<(String, String)>,
     /// The text of its memory limit, where there are several.
@@ -178,11 +179,12 @@ struct Step {
 }
 
 /// All steps: repeats outside, so that the values of an axis take turns, the memory inside.
-fn steps(args: &AppArgs) -> Vec<Step> {
+fn steps(args: &AppArgs) -> Result<Vec<Step>, String> {
+    let choices = combinations(args)?;
     let mut all = Vec::new();
     for repeat in 1..=args.repeats {
         for clients in &args.clients {
-            for settings in combinations(&args.set) {
+            for settings in &choices {
                 let memory: Vec<Option<AppMemory>> = match &args.memory[..] {
                     [] => vec![None],
                     some => some.iter().copied().map(Some).collect(),
@@ -194,7 +196,9 @@ fn steps(args: &AppArgs) -> Vec<Step> {
                     }
                     let varied = settings.iter().zip(&args.set);
                     let varied = varied.filter(|(_, setting)| setting.values.len() > 1);
-                    axes.extend(varied.map(|(one, _)| one.clone()));
+                    axes.extend(varied.map(|(setting, _)| {
+                        (setting.name().to_owned(), setting.value().to_owned())
+                    }));
                     if args.repeats > 1 {
                         axes.push(("repeat".to_owned(), repeat.to_string()));
                     }
@@ -209,7 +213,7 @@ fn steps(args: &AppArgs) -> Vec<Step> {
             }
         }
     }
-    all
+    Ok(all)
 }
 
 fn memory_text(memory: AppMemory) -> String {
@@ -220,17 +224,29 @@ fn memory_text(memory: AppMemory) -> String {
 }
 
 /// Every choice of one value for each setting.
-fn combinations(settings: &[AppSetting]) -> Vec<Vec<(String, String)>> {
-    settings.iter().fold(vec![Vec::new()], |all, setting| {
-        let with = |before: &Vec<(String, String)>, value: &String| {
-            let mut more = before.clone();
-            more.push((setting.name.clone(), value.clone()));
-            more
-        };
-        all.iter()
-            .flat_map(|before| setting.values.iter().map(move |value| with(before, value)))
-            .collect()
-    })
+fn combinations(args: &AppArgs) -> Result<Vec<Vec<Setting>>, String> {
+    let mut choices = vec![Vec::new()];
+    for AppSetting { name, values } in &args.set {
+        let mut extended = Vec::new();
+        for before in &choices {
+            for value in values {
+                let setting =
+                    Setting::classify(engine_of(args.engine), journal_of(args), name, value)
+                        .map_err(|error| error.to_string())?;
+                extended.push(before.iter().cloned().chain([setting]).collect());
+            }
+        }
+        choices = extended;
+    }
+    Ok(choices)
+}
+
+fn journal_of(args: &AppArgs) -> Journal {
+    match args.journal {
+        AppJournal::WalFull => Journal::WalFull,
+        AppJournal::WalNormal => Journal::WalNormal,
+        AppJournal::Rollback => Journal::Rollback,
+    }
 }
 
 fn engine_of(engine: AppEngine) -> Engine {
@@ -244,7 +260,7 @@ fn engine_of(engine: AppEngine) -> Engine {
     }
 }
 
-fn spec_of(args: &AppArgs) -> AppSpec {
+fn spec_of(args: &AppArgs) -> Result<AppSpec, String> {
     let transaction = match (&args.script, args.transaction()) {
         (Some(script), _) => {
             Transaction::Script(std::path::absolute(script).unwrap_or_else(|_| script.clone()))
@@ -260,7 +276,7 @@ fn spec_of(args: &AppArgs) -> AppSpec {
         (None, AppTransaction::ReadWhileWriting) => Transaction::ReadWhileWriting,
         (None, AppTransaction::FillSeq) => Transaction::FillSeq,
     };
-    AppSpec {
+    Ok(AppSpec {
         engine: engine_of(args.engine),
         transaction,
         scale: args.scale,
@@ -273,16 +289,12 @@ fn spec_of(args: &AppArgs) -> AppSpec {
             Some(AppDistribution::Pareto) => Distribution::Pareto,
             Some(AppDistribution::Uniform) | None => Distribution::Uniform,
         },
-        journal: match args.journal {
-            AppJournal::WalFull => Journal::WalFull,
-            AppJournal::WalNormal => Journal::WalNormal,
-            AppJournal::Rollback => Journal::Rollback,
-        },
+        journal: journal_of(args),
         cache: args.cache.map(fathom_model::Bytes::get),
-        settings: combinations(&args.set).swap_remove(0),
+        settings: combinations(args)?.swap_remove(0),
         read_first: false,
         user: None,
-    }
+    })
 }
 
 /// The user of a server where fathom is root; it must be able to enter the folders.
@@ -851,7 +863,11 @@ fn facts(report: &AppReport) -> Vec<(String, String)> {
             facts.push(("distribution".to_owned(), distribution));
         }
     }
-    facts.extend(spec.settings.iter().cloned());
+    facts.extend(
+        spec.settings
+            .iter()
+            .map(|setting| (setting.name().to_owned(), setting.value().to_owned())),
+    );
     if let Some(limit) = report.at.memory_limit {
         facts.push(("memory".to_owned(), fathom_model::format::bytes(limit)));
     }

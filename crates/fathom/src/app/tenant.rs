@@ -87,7 +87,7 @@ impl TenantApps {
             let wrong = |problem: String| format!("tenant {}: {problem}", tenant.name);
             let args = AppArgs::read(&all).map_err(wrong)?;
             let is_plain = args.memory.is_empty() && args.log_path.is_none() && !args.keep;
-            if !is_plain || steps(&args).len() != 1 {
+            if !is_plain || steps(&args).map_err(wrong)?.len() != 1 {
                 return Err(wrong(
                     "an application among tenants has no lists, no --memory, --log-path, --repeats and --keep".to_owned(),
                 ));
@@ -188,7 +188,7 @@ impl TenantApp {
     fn create(&self) -> Result<(PrivateFolder, AppSpec), String> {
         note_line!("fathom suite: creates the database of {}", self.name);
         let folder = PrivateFolder::create(&self.args.path).map_err(|error| error.to_string())?;
-        let mut spec = spec_of(&self.args);
+        let mut spec = spec_of(&self.args)?;
         spec.user = user_of(spec.engine, std::iter::once(folder.path()))?;
         match prepare(&spec, folder.path()) {
             Ok(()) => Ok((folder, spec)),
