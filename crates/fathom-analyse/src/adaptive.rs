@@ -4,8 +4,6 @@
 //! One series over the number of outstanding I/Os then replaces the whole grid of depths and jobs.
 //! A few crossing points check this, and the grid is filled where they disagree.
 
-use fathom_model::CompactSort;
-
 /// Limit of crossing points, where a second split of the same number of outstanding I/Os is
 /// measured.
 const CROSSINGS: usize = 3;
@@ -49,7 +47,7 @@ impl Crossing {
     /// Sorts the cells of one load.
     #[must_use]
     pub fn new(mut splits: Vec<Split>) -> Crossing {
-        splits.compact_sort_by_key(|split| (split.outstanding(), split.jobs));
+        splits.sort_by_key(|split| (split.outstanding(), split.jobs));
         Crossing {
             by_outstanding: splits
                 .chunk_by(|a, b| a.outstanding() == b.outstanding())

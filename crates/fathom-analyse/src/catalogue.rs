@@ -26,7 +26,6 @@ use crate::imported::{
     CheckInput, claims, distribution, figures, hosts, link, logs, merged, number, repeats, spec,
     sweep,
 };
-use fathom_model::CompactSort;
 
 /// What a finding is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -260,7 +259,7 @@ pub fn checks() -> impl Iterator<Item = &'static FindingKind> {
 #[must_use]
 pub fn by_number() -> Vec<&'static FindingKind> {
     let mut all: Vec<&FindingKind> = FINDINGS.iter().collect();
-    all.compact_sort_by_key(|kind| kind.id);
+    all.sort_by_key(|kind| kind.id);
     all
 }
 

@@ -9,7 +9,6 @@ use fathom_model::{CellState, Finding, StoredCell, StoredFinding, Verdict, Weigh
 use crate::PTS_WINDOW;
 use crate::catalogue::explain;
 use crate::figures::rate;
-use fathom_model::CompactSort;
 
 /// The code of the finding.
 pub const CONTRADICTION: &str = "CELL_CONTRADICTED";
@@ -187,7 +186,7 @@ fn lines(cells: &[ComparedCell], axis: usize) -> Vec<Vec<usize>> {
     lines
         .into_values()
         .map(|mut line| {
-            line.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
+            line.sort_by(|a, b| a.0.total_cmp(&b.0));
             line.into_iter().map(|(_, index)| index).collect()
         })
         .collect()

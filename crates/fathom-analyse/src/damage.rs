@@ -3,12 +3,11 @@
 use fathom_model::{Damage, DamageClass, DamageCounts, RereadResult, WriteIdentity};
 
 use crate::figures::{bytes, count, duration};
-use fathom_model::CompactSort;
 
 /// `3 lost writes, 1 torn block`: the classes by number, highest first.
 pub(crate) fn classes(counts: &DamageCounts) -> String {
     let mut seen: Vec<_> = counts.nonzero().collect();
-    seen.compact_sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    seen.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
     let parts: Vec<_> = seen
         .into_iter()
         .map(|(class, n)| format!("{} {}", count(n), class.name()))

@@ -2,7 +2,6 @@
 //! disagree.
 
 use crate::figures::{count, duration};
-use fathom_model::CompactSort;
 
 /// The 95 % rule's share of the highest throughput.
 const NEARLY_ALL: f64 = 0.95;
@@ -69,7 +68,7 @@ pub fn knees(points: &[ClosedPoint]) -> Vec<Knee> {
         .copied()
         .filter(|point| point.depth > 0 && point.iops > 0.0)
         .collect();
-    points.compact_sort_by_key(|point| point.depth);
+    points.sort_by_key(|point| point.depth);
     points.dedup_by_key(|point| point.depth);
     if points.len() < 3 {
         return Vec::new();

@@ -9,7 +9,6 @@ use crate::knee::{ClosedPoint, knees};
 use crate::search::{
     LoadArrivals, SEARCH_PARTS, SearchAnswer, SearchVerdict, SloLimit, trial_error,
 };
-use fathom_model::CompactSort;
 
 /// A target that completes a smaller share of the offered load does not keep up, whatever its
 /// latencies.
@@ -175,7 +174,7 @@ fn closed_curve(ladder: &[(u32, CellFigures)]) -> Vec<ResponsePoint> {
             figures: figures.clone(),
         })
         .collect();
-    points.compact_sort_by(|a, b| a.load.total_cmp(&b.load));
+    points.sort_by(|a, b| a.load.total_cmp(&b.load));
     points
 }
 

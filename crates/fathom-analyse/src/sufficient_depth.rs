@@ -3,7 +3,6 @@
 use fathom_model::{Entry, Findings};
 
 use crate::figures::{bytes, count, duration};
-use fathom_model::CompactSort;
 
 /// A depth is enough if it reaches this share of the highest rate of all depths.
 const ENOUGH: f64 = 0.95;
@@ -61,7 +60,7 @@ fn sentence(
     (smallest, largest): (u32, u32),
     mut points: Vec<DepthPoint>,
 ) -> Option<String> {
-    points.compact_sort_by_key(|point| point.depth);
+    points.sort_by_key(|point| point.depth);
     points.dedup_by_key(|point| point.depth);
     if points.len() < 3 || smallest != largest {
         return None;

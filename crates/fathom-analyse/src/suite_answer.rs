@@ -4,7 +4,6 @@ use fathom_model::format::{duration, rate};
 use fathom_model::{CellLatency, GridRow, SuiteStep, Verdict, fairness};
 
 use crate::compare::student::quantile;
-use fathom_model::CompactSort;
 
 /// A depth is enough if it reaches this share of the highest rate.
 const ENOUGH: f64 = 0.95;
@@ -142,7 +141,7 @@ fn times(a: f64, b: f64) -> String {
 fn writes_beside_reads(steps: &[SuiteStep]) -> Option<String> {
     let cells = Cells::of(steps, "map", ["reads.rate_iops", "writes.rate"])?;
     let mut writes = cells.values(1);
-    writes.compact_sort_by(|a, b| level(a).total_cmp(&level(b)));
+    writes.sort_by(|a, b| level(a).total_cmp(&level(b)));
     let (least, most) = (*writes.first()?, *writes.last()?);
     let pairs: Vec<(&str, &GridRow, &GridRow)> = cells
         .values(0)
@@ -277,7 +276,7 @@ fn reads_at_once(steps: &[SuiteStep]) -> Option<String> {
         .iter()
         .filter_map(|row| Some((row.values[cells.axes[0]].parse().ok()?, *row)))
         .collect();
-    points.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (&(first, single), &(deepest, last)) = (points.first()?, points.last()?);
     if first != 1.0 || points.len() < 3 {
         return None;

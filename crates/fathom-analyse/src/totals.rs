@@ -8,7 +8,6 @@ use crate::little::little;
 use crate::members::Member;
 use crate::summary_sentences::{user_latency, value};
 use crate::tail::inflection;
-use fathom_model::CompactSort;
 
 /// Percentiles in the sentence.
 const SHOWN: [f64; 3] = [50.0, 99.0, 99.9];
@@ -28,7 +27,7 @@ pub(crate) fn totals(entries: &[Vec<Member<'_>>], recording: &Recording) -> Vec<
         .filter(|members| members.iter().any(|m| m.does_io() && m.did_io()))
         .map(|members| ((phase(members), start(members)), end(members), members))
         .collect();
-    parts.compact_sort_by_key(|(start, ..)| *start);
+    parts.sort_by_key(|(start, ..)| *start);
     let mut sets: Vec<((u32, Nanos), Nanos, Vec<&Vec<Member>>)> = Vec::new();
     for (start, end, members) in parts {
         match sets.last_mut() {

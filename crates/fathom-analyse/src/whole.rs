@@ -15,7 +15,6 @@ use crate::members::entries;
 use crate::summary_sentences::summary_sentences;
 use crate::totals::totals;
 use crate::witnessed;
-use fathom_model::CompactSort;
 
 /// Analyses `recording`. Pure: the same recording gives the same findings.
 #[must_use]
@@ -164,7 +163,7 @@ fn found_on_hosts(run: &RunContext, kinds: &[&FindingKind]) -> Vec<Finding> {
             finding
         })
         .collect();
-    found.compact_sort_by_key(|finding| std::cmp::Reverse(finding.weight));
+    found.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
     found
 }
 

@@ -1,6 +1,5 @@
 //! PostgreSQL with pgbench, from the packages of the distribution: a private cluster on a unix socket.
 
-use fathom_model::CompactSort;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
@@ -97,7 +96,7 @@ fn find_in(places: &[PathBuf]) -> Result<PgPrograms, AppError> {
                 Some((version, entry.path().join("bin")))
             })
             .collect();
-        versions.compact_sort_by(|one, two| two.0.total_cmp(&one.0));
+        versions.sort_by(|one, two| two.0.total_cmp(&one.0));
         folders.extend(versions.into_iter().map(|(_, path)| path));
         folders.push(place.clone());
     }

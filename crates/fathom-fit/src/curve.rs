@@ -3,7 +3,6 @@
 use crate::law::{Law, LawKind, PARAMETERS};
 use crate::least_squares::{Matrix, Minimum, gradient, minimise};
 use crate::student::t_95;
-use fathom_model::CompactSort;
 
 /// The confidence of all intervals.
 pub const CONFIDENCE: f64 = 0.95;
@@ -206,7 +205,7 @@ pub fn fit(points: &[LoadPoint]) -> Result<CurveFit, FitError> {
         .map(|kind| candidate(kind, &points))
         .collect();
     // A stable sort by steps of the error keeps the order of the laws for equal ones.
-    all.compact_sort_by(|a, b| a.0.cross_validation.total_cmp(&b.0.cross_validation));
+    all.sort_by(|a, b| a.0.cross_validation.total_cmp(&b.0.cross_validation));
     let least = all[0].0.cross_validation;
     let best = LawKind::ALL
         .into_iter()
@@ -242,7 +241,7 @@ pub(crate) fn usable(points: &[LoadPoint]) -> Result<Vec<LoadPoint>, FitError> {
         .copied()
         .filter(LoadPoint::is_usable)
         .collect();
-    points.compact_sort_by(|a, b| {
+    points.sort_by(|a, b| {
         (a.in_flight(), a.depth)
             .partial_cmp(&(b.in_flight(), b.depth))
             .unwrap_or(std::cmp::Ordering::Equal)

@@ -4,7 +4,6 @@
 use crate::curve::{CurveFit, Interval, REACH};
 use crate::law::LawKind;
 use crate::measured::{CurveKey, RegionPoint, size};
-use fathom_model::CompactSort;
 
 /// A ceiling counts as reached when the largest measurement has this share of it.
 const REACHED: f64 = 0.9;
@@ -156,7 +155,7 @@ fn random_reads(key: &CurveKey, fit: &CurveFit, all: &mut Vec<Structural>) {
 /// of a command are in both. Asked for only where a curve looks like that of a disk, or where regions were measured.
 fn seek(curves: &[(&CurveKey, &CurveFit)], regions: &[RegionPoint]) -> Option<Structural> {
     let mut largest_first: Vec<&RegionPoint> = regions.iter().collect();
-    largest_first.compact_sort_by_key(|point| std::cmp::Reverse(point.region));
+    largest_first.sort_by_key(|point| std::cmp::Reverse(point.region));
     let pair = largest_first.iter().find_map(|large| {
         let same = regions.iter().filter(|small| small.block == large.block);
         let small = same.min_by_key(|small| small.region)?;

@@ -1,6 +1,5 @@
 //! The side of the controller: one thread that speaks to all agents.
 
-use fathom_model::CompactSort;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -521,7 +520,7 @@ impl Controller {
                     .get("rank")
                     .and_then(|rank| rank.parse::<u32>().ok())
             };
-            found.compact_sort_by_key(rank);
+            found.sort_by_key(rank);
             found
         } else {
             wanted

@@ -1,6 +1,5 @@
 //! The figures that charts draw, from fio's JSON or fathom's.
 
-use fathom_model::CompactSort;
 use std::sync::Arc;
 
 use fathom_model::{
@@ -262,7 +261,7 @@ fn pairs(object: &Value) -> Vec<(f64, f64)> {
         .filter_map(|(name, value)| Some((name.parse().ok()?, value.as_f64()?)))
         .collect();
     pairs.retain(|(name, value)| name.is_finite() && *value >= 0.0);
-    pairs.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
+    pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
     pairs
 }
 

@@ -1,7 +1,6 @@
 //! fio's JSON: one object with an array of jobs. Times are in nanoseconds since version 3, in
 //! microseconds before.
 
-use fathom_model::CompactSort;
 use std::collections::BTreeMap;
 
 use fathom_model::{
@@ -399,7 +398,7 @@ fn spread(job: &Value) -> LatencyPercentiles {
         let one =
             |(p, value): (&String, &Value)| Some((p.parse::<f64>().ok()?, value.as_f64()? * scale));
         let mut all: Vec<(f64, f64)> = list_indent.iter().filter_map(one).collect();
-        all.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
+        all.sort_by(|a, b| a.0.total_cmp(&b.0));
         (!all.is_empty()).then_some(all)
     };
     let percentiles = of("clat_ns", 1.0)

@@ -1,12 +1,12 @@
 //! The JSON documents in a file. There may be text before, between and after them, and several
 //! documents from one run (`--status-interval`).
 
-use fathom_scan::{Cause, first_value};
 use serde_json::Value;
 
 use crate::MOST_VALUES;
 use crate::error::ImportError;
 use crate::result::records;
+use crate::scan::{Cause, first_value};
 use crate::terse::is_terse;
 
 /// Limit of attempts to find a document: the messages of a failing run may contain braces too.

@@ -1,6 +1,5 @@
 //! Converts one job record of fio's JSON to an [`Entry`].
 
-use fathom_model::CompactSort;
 use fathom_model::{
     Direction, DirectionSummary, Entry, Histogram, LatencyKinds, LatencySummary, MergedInterval,
     MergedIntervalDirection, Nanos, PerDirection, Samples, SparseHistogram,
@@ -378,7 +377,7 @@ fn percentiles(of: &Map<String, Value>, scale: f64) -> Vec<(f64, u64)> {
         Some((percent, (value * scale) as u64))
     });
     let mut known: Vec<_> = known.collect();
-    known.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
+    known.sort_by(|a, b| a.0.total_cmp(&b.0));
     // Without I/O every percentile is 0.
     if known.iter().all(|(_, value)| *value == 0) {
         Vec::new()
@@ -396,7 +395,7 @@ fn bins(of: &Map<String, Value>, old: bool) -> Vec<(u64, u64)> {
             .filter(|count| (1..=MOST_IOS).contains(count))?;
         Some((
             if old {
-                fathom_scan::middle_of(place as usize)?.saturating_mul(1000)
+                crate::scan::middle_of(place as usize)?.saturating_mul(1000)
             } else {
                 place
             },

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use fathom_scan::{Cause, HistLogError, LogError};
+use crate::scan::{Cause, HistLogError, LogError};
 
 /// Why a file cannot be imported, and where in the file the reason is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

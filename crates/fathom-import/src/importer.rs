@@ -11,10 +11,10 @@ use fathom_model::{
     Direction, Entry, Histogram, ImportedResult, LatencySummary, LogKind, MergedInterval, Nanos,
     Provenance,
 };
-use fathom_scan::{Group, LogFile, LogName, Row, Timeline, Trouble, inspect_log_head, rows, split};
 
 use crate::error::ImportError;
 use crate::result::{normal_results, results};
+use crate::scan::{Group, LogFile, LogName, Row, Timeline, Trouble, inspect_log_head, rows, split};
 use crate::terse::{is_terse, terse};
 
 /// Size limit of a result, bytes. Logs are read in pieces and may have any size.
@@ -485,7 +485,7 @@ fn assign_group(
     wrote_logs: &[usize],
     (directory, prefix): (&str, &str),
     group: &Group,
-    open: fathom_scan::Open,
+    open: crate::scan::Open,
     troubles: &mut Vec<Trouble>,
 ) {
     let several = wrote_logs
@@ -542,7 +542,7 @@ fn several_entries(
     result: &mut ImportedResult,
     prefix: &str,
     group: &Group,
-    open: fathom_scan::Open,
+    open: crate::scan::Open,
     troubles: &mut Vec<Trouble>,
 ) {
     let owners = owners(result, prefix);
@@ -872,7 +872,7 @@ fn summed(entry: &mut Entry, direction: Direction, line: &Timeline) {
         (sum.0 + cell.ios, sum.1 + cell.bytes)
     });
     let seconds = (line.end() as f64 / 1e3).max(1e-3);
-    let mean = |of: fn(&fathom_scan::LogStep) -> Option<f64>| {
+    let mean = |of: fn(&crate::scan::LogStep) -> Option<f64>| {
         let known = cells.iter().filter_map(|cell| Some((of(cell)?, cell.ios)));
         let (sum, weight) = known.fold((0.0, 0.0), |sum, (value, ios)| {
             (sum.0 + value * ios, sum.1 + ios)

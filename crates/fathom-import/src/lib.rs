@@ -32,11 +32,10 @@ mod number;
 mod options;
 mod report_source;
 mod result;
+mod scan;
 mod steady;
 mod terse;
 mod traced;
-
-pub use fathom_scan::{Cause, HistLine, HistLog, HistLogError, HistLogProblem, read_iops_log};
 
 pub use self::cells::read_cells;
 pub use self::document::{
@@ -49,3 +48,4 @@ pub use self::importer::{
     import_converted, import_totals, is_log_of, read_text,
 };
 pub use self::report_source::read_report_source;
+pub use self::scan::{Cause, HistLine, HistLog, HistLogError, HistLogProblem, read_iops_log};

@@ -5,6 +5,7 @@
 //! * [`LinuxClock`]: the time stamp counter if it is reliable, otherwise CLOCK_MONOTONIC.
 //! * [`LinuxHost`]: lays out and opens the files of a run; [`ConditionsWatch`] samples the machine
 //!   during it.
+//! * [`run_load`]: the loops of `fathom-load`, compiled for these engines, clocks and files.
 //! * Probes: [`examine`] collects the facts of a target without side effects, and [`hold`] opens it
 //!   with a permit of `fathom-device`.
 //! * [`LinuxSysfs`] and [`inspect_target`]: the devices below a target.
@@ -37,6 +38,7 @@ mod memory;
 mod open_flags;
 mod output_file;
 mod probe;
+mod run;
 mod sigbus_handler;
 mod witness;
 
@@ -62,6 +64,7 @@ pub use self::probe::{
     Examined, HeldTarget, HoldError, ProbeError, examine, examine_without_samples, file_owner,
     hold, hold_again, list_block_devices, mark_owned, probe_responds, remove_owned,
 };
+pub use self::run::run_load;
 pub use self::sigbus_handler::sigbus_handler;
 pub use self::witness::{
     CommandInterval, SUPERVISOR_VARIABLE, WitnessError, WitnessEvent, WitnessOptions, WitnessedRun,

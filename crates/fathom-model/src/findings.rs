@@ -2,7 +2,6 @@
 //!
 //! `fathom-analyse` fills these types; `fathom-report` formats them and computes nothing.
 
-use crate::CompactSort;
 use crate::names::named;
 use crate::{
     BlameSheet, Bytes, ClockFacts, Conditions, Counts, Damage, DiskCounters, Histogram,
@@ -140,7 +139,7 @@ impl TimeSpan {
             }
         }
         if merged.len() > TimeSpan::MAX_PER_FINDING {
-            merged.compact_sort_by_key(|span| std::cmp::Reverse(span.to.saturating_sub(span.from)));
+            merged.sort_by_key(|span| std::cmp::Reverse(span.to.saturating_sub(span.from)));
             merged.truncate(TimeSpan::MAX_PER_FINDING);
             merged.sort_unstable();
         }

@@ -23,7 +23,6 @@ mod cell;
 mod chart;
 mod chart_options;
 mod commits;
-mod compact_sort;
 mod comparison;
 mod conditions;
 mod damage;
@@ -68,7 +67,6 @@ pub use self::chart_options::{
     AxisLimits, ChartOptions, Dimension, ParseDimensionError, RatedValue, Smoothing,
 };
 pub use self::commits::{COMMIT_ROUNDS, CommitReport, CommitRow, choose_method};
-pub use self::compact_sort::CompactSort;
 pub use self::comparison::{
     CollectionSummary, Comparison, ComparisonRow, Difference, Explanation, LessEven, LoadSummary,
     Metric, OptionDifference, RateShape, ShapeComparison,

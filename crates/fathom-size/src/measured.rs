@@ -1,6 +1,5 @@
 //! The curve of a device from a measured sweep of queue depths.
 
-use fathom_model::CompactSort;
 use fathom_model::Derivation;
 
 use crate::curve::{DriveAtLimit, DriveLoad};
@@ -84,7 +83,7 @@ impl MeasuredCurve {
             .filter_map(|point| Some((point.in_flight, point.figure(figure)?, point.iops)))
             .collect();
         // Of equal depths, such as 4 x 1 and 2 x 2, the best.
-        points.compact_sort_by(|a, b| a.0.total_cmp(&b.0).then(b.2.total_cmp(&a.2)));
+        points.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.2.total_cmp(&a.2)));
         points.dedup_by(|a, b| a.0 == b.0);
         // A deeper queue that is not slower, or completes less, adds nothing.
         let mut rising: Points = Vec::new();

@@ -1,6 +1,5 @@
 //! Which drives a load needs, and how many.
 
-use fathom_model::CompactSort;
 use fathom_model::DerivedCell::Calculated;
 use fathom_model::format::{bytes, duration, thousands};
 use fathom_model::{
@@ -789,7 +788,7 @@ pub fn choices(request: &Request) -> Result<(Vec<Choice>, Vec<String>), SizeErro
             }
         }
     }
-    found.compact_sort_by(|a, b| {
+    found.sort_by(|a, b| {
         let key = |choice: &Choice| (choice.cost.unwrap_or(f64::INFINITY), choice.drives);
         key(a).0.total_cmp(&key(b).0).then(a.drives.cmp(&b.drives))
     });

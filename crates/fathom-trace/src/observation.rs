@@ -1,6 +1,5 @@
 //! A finished observation, with what is needed to judge it.
 
-use fathom_model::CompactSort;
 use std::collections::BTreeMap;
 
 use crate::counters::{DiskCounts, ProcessCounts};
@@ -101,7 +100,7 @@ impl Observation {
                 }
             })
             .collect();
-        audits.compact_sort_by_key(|audit| std::cmp::Reverse((audit.bios, audit.bytes)));
+        audits.sort_by_key(|audit| std::cmp::Reverse((audit.bios, audit.bytes)));
         audits
     }
 

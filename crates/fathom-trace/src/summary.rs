@@ -1,6 +1,5 @@
 //! What a trace says about devices and processes: rates, sizes, phases of latency, depth, splits and merges.
 
-use fathom_model::CompactSort;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
 
@@ -703,7 +702,7 @@ impl Observer {
         let mut summary = summarizer.summary;
         summary.end_ns = end_ns.max(summary.start_ns);
         summary.counts = self.tracker.counts();
-        summary.processes.compact_sort_by(|a, b| a.0.cmp(&b.0));
+        summary.processes.sort_by(|a, b| a.0.cmp(&b.0));
         if let Some(files) = &mut summary.files {
             files.finish();
         }

@@ -1,6 +1,5 @@
 //! A profile as a job file of fio.
 
-use fathom_model::CompactSort;
 use std::fmt::Write as _;
 
 use fathom_model::format::{bytes, duration};
@@ -99,7 +98,7 @@ fn block_sizes(job: &mut String, stream: &Stream, rw: &str) {
 /// are left out. One offset for each group.
 fn offsets(groups: &[Group<'_>], scale: Scale) -> Vec<u64> {
     let mut order: Vec<usize> = (0..groups.len()).collect();
-    order.compact_sort_by_key(|index| {
+    order.sort_by_key(|index| {
         let stream = groups[*index].stream;
         (stream.device, stream.start)
     });

@@ -11,7 +11,6 @@ use crate::reuse::{Locality, Reuse};
 use crate::runs::{ESTABLISHED, RunTable, Step};
 use crate::space::{Pattern, Popularity, Regions, pattern};
 use crate::windows::{OverTime, Phase, Picture};
-use fathom_model::CompactSort;
 
 /// Processes that have streams of their own; the others share one.
 const PROCESSES: usize = 64;
@@ -34,7 +33,7 @@ pub type Sizes = Vec<(u32, u64)>;
 
 /// The most frequent first.
 pub(crate) fn by_count(mut sizes: Sizes) -> Sizes {
-    sizes.compact_sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    sizes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     sizes
 }
 
@@ -562,7 +561,7 @@ impl Profiler {
                 }
             }
         }
-        streams.compact_sort_by_key(|stream| std::cmp::Reverse(stream.ios()));
+        streams.sort_by_key(|stream| std::cmp::Reverse(stream.ios()));
         let data = self.totals[0].bytes.saturating_add(self.totals[1].bytes);
         Profile {
             totals: self.totals,

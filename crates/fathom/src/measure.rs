@@ -160,7 +160,7 @@ pub fn measure_and_store(
         replays: &replay,
     };
     let written = written_devices(&plan);
-    let outcome = fathom_worker::run_load(plan, Arc::clone(&host), &unix_now_ns, watch);
+    let outcome = fathom_linux::run_load(plan, Arc::clone(&host), &unix_now_ns, watch);
     let elapsed = outcome
         .as_ref()
         .map_or(fathom_model::Nanos::ZERO, |recording| recording.elapsed);

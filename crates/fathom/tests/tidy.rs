@@ -105,34 +105,6 @@ fn unsafe_code_is_in_one_crate() {
     assert_eq!(allowing, Vec::<PathBuf>::new());
 }
 
-/// Regression 0946: in the profile `release`, random content of a block took six times as long as before: its loops
-/// called iterators in another codegen unit of the crate, where nothing is inlined without link-time optimisation.
-#[test]
-fn regression_0946_crates_optimised_for_speed_are_one_codegen_unit() {
-    let manifest = read(&root().join("Cargo.toml"));
-    let section = |name: &str| {
-        let from = manifest.split(&format!("\n[{name}]\n")).nth(1);
-        from.and_then(|from| from.split("\n[").next())
-            .expect("a section")
-    };
-    assert!(section("profile.release").contains("\nlto = \"off\""));
-    let optimised: Vec<&str> = section("profile.release.package")
-        .lines()
-        .filter(|line| line.contains("opt-level = 2") || line.contains("opt-level = 3"))
-        .collect();
-    assert!(optimised.len() > 20, "{optimised:?}");
-    // One only declares functions, the other is the benchmark.
-    let others = ["libc.", "fathom-bench."];
-    let divided: Vec<&str> = optimised
-        .into_iter()
-        .filter(|line| {
-            !line.contains("codegen-units = 1 ")
-                && !others.iter().any(|other| line.starts_with(other))
-        })
-        .collect();
-    assert_eq!(divided, Vec::<&str>::new());
-}
-
 /// Crates that never ship. They write only what a developer asks them to write.
 const NEVER_SHIPPED: [&str; 3] = ["fathom-bench", "fathom-testkit", "xtask"];
 

@@ -13,7 +13,6 @@ use super::encoding::{Encoding, LINES, Line, encode};
 use super::group::{Seen, chosen, split};
 use super::time::full;
 use super::unit::inner;
-use fathom_model::CompactSort;
 
 pub(super) const DERIVED: &str = "A bar is one job of a result. The whisker of a throughput is one standard deviation of its samples over time \
     (of several jobs: of the intervals of their sum), up and down: it shows how much the rate varied during the run, not how precise the mean is (see `fathom compare`).";
@@ -156,7 +155,7 @@ impl InPanels<'_> {
                     .iter()
                     .filter_map(|seen| Some((at(seen)?, *seen)))
                     .collect();
-                bars.compact_sort_by_key(|(at, _)| *at);
+                bars.sort_by_key(|(at, _)| *at);
                 let mut series = row(bars.iter().map(|(at, seen)| (*at, seen)), metric, side);
                 if x.is_some() {
                     (series.colour, series.shade) = (line.colour, line.shade);
@@ -260,7 +259,7 @@ fn ranked(seen: &mut Vec<(String, Seen)>, metric: Dimension) -> usize {
     let all = seen.len();
     seen.retain(|(_, seen)| seen.value(metric).is_some());
     let value = |one: &(String, Seen)| one.1.value(metric).unwrap_or(0.0);
-    seen.compact_sort_by(|a, b| value(b).total_cmp(&value(a)));
+    seen.sort_by(|a, b| value(b).total_cmp(&value(a)));
     if seen.len() > BARS {
         seen.drain(BARS / 2..seen.len() - BARS / 2);
     }

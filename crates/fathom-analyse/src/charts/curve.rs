@@ -11,7 +11,6 @@ use super::dimension::DimensionFormat;
 use super::encoding::{Encoding, Line, encode};
 use super::group::{Seen, chosen, split};
 use super::unit::inner;
-use fathom_model::CompactSort;
 
 pub(super) const DERIVED: &str = "Each point is one job (or group of clones) of a result: I/Os per second are good I/Os over \
     the run time; the mean latency and the percentiles are those of all I/Os of the run, never means of means.";
@@ -211,7 +210,7 @@ fn of_places(line: &Line, places: &[f64], x: Dimension, y: Dimension, axis: usiz
         Some((at as f64, seen.value(y)?))
     });
     let mut points: Vec<(f64, f64)> = points.collect();
-    points.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
     let what = short(y);
     let name = match (line.label.as_str(), axis) {
         ("", _) => what,
@@ -267,7 +266,7 @@ fn line_series(made: &Encoding, x: Dimension, metric: Dimension, axis: usize) ->
             .filter_map(|seen: &Seen| Some((seen.value(x)?, seen.value(metric)?)))
             .collect();
         if x.is_parameter() {
-            points.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
         // Two values at one position cannot be drawn as a line.
         let shape = if x.is_parameter() && points.windows(2).any(|two| two[0].0 == two[1].0) {

@@ -13,7 +13,6 @@ use super::dimension::DimensionFormat;
 use super::encoding::{Encoding, PANELS, encode};
 use super::group::{Seen, chosen, split};
 use super::unit::inner;
-use fathom_model::CompactSort;
 
 pub(super) const DERIVED: &str = "Each field is one job of a result at that position of the grid. Fields without a result are empty: nothing is \
     interpolated.";
@@ -154,7 +153,7 @@ fn over_two(
     if groups.groups.len() > PANELS {
         groups
             .groups
-            .compact_sort_by_key(|group| std::cmp::Reverse(group.seen.len()));
+            .sort_by_key(|group| std::cmp::Reverse(group.seen.len()));
     }
     let all = encode(groups).separated();
     let made = Encoding {

@@ -10,7 +10,6 @@ use super::ChartError;
 use super::curve::{axis, values};
 use super::dimension::DimensionFormat;
 use super::unit::inner;
-use fathom_model::CompactSort;
 
 pub(super) const DERIVED: &str = "Each dot is one measured job: its throughput at the I/Os in flight (depth x jobs). The line is the law that \
     predicts left-out loads best: soft minimum, universal scalability law or the logarithmic law of a disk that reorders its queue. \
@@ -165,7 +164,7 @@ fn dots(curve: &MeasuredCurve, metric: Dimension, block: f64) -> Vec<(f64, f64)>
     let mut points: Vec<(f64, f64)> = points
         .filter_map(|point| Some((point.in_flight(), value(point)?)))
         .collect();
-    points.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
     points
 }
 

@@ -1,6 +1,5 @@
 //! Groups of cells: common properties are shown below the title, differences in the legend.
 
-use fathom_model::CompactSort;
 use fathom_model::{ChartOptions, Dimension, DirectionFigures, JobFigures};
 
 /// One direction of one cell.
@@ -62,7 +61,7 @@ fn sort_cells(seen: &mut [Seen]) {
     for (place, one) in seen.iter().enumerate() {
         first.entry(load(one)).or_insert(place);
     }
-    seen.compact_sort_by_key(|one| {
+    seen.sort_by_key(|one| {
         (
             first[&load(one)],
             one.cell.block,

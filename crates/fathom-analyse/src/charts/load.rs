@@ -13,7 +13,6 @@ use super::group::{Seen, chosen, split};
 use super::unit::inner;
 use crate::figures::{duration, rate};
 use crate::knee::{ClosedPoint, Knee, KneeRule, knees};
-use fathom_model::CompactSort;
 
 pub(super) const DERIVED: &str = "Each point is one step of load: its throughput and the latency there. Knees are those of a closed loop, by the \
     rules that `fathom search` uses; the knee by Kneedle is marked, or else the lowest depth with 95 % of the \
@@ -223,7 +222,7 @@ fn line(group: &Line, latency: Dimension, is_open: bool) -> Vec<(f64, f64)> {
             Some((load, (seen.value(Dimension::Iops)?, seen.value(latency)?)))
         })
         .collect();
-    steps.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
+    steps.sort_by(|a, b| a.0.total_cmp(&b.0));
     steps.into_iter().map(|(_, point)| point).collect()
 }
 
@@ -244,7 +243,7 @@ fn best<'a>(group: &'a Line<'a>, tail: Dimension, limit: f64) -> Option<&'a Seen
                 .total_cmp(&b.direction_figures.iops)
         });
     }
-    open.compact_sort_by(|a, b| {
+    open.sort_by(|a, b| {
         a.0.total_cmp(&b.0)
             .then(a.1.cell.result.cmp(&b.1.cell.result))
     });

@@ -10,7 +10,6 @@ use fathom_model::{
 use super::ChartError;
 use super::unit::Quantity;
 use crate::figures::{bytes, count};
-use fathom_model::CompactSort;
 
 pub(super) const DERIVED_PHASES: &str = "Each panel is a phase of a request in the block layer. Each column is a range of time, each row a quarter of a power \
     of two of latency; the colour is the share of that column's requests in that row, on a logarithmic scale.";
@@ -56,7 +55,7 @@ fn chosen<'a>(
         .filter_map(|cell| Some((cell, cell.observed.as_deref()?)))
         .collect();
     let ios = |cell: &JobFigures| cell.directions.iter().map(|one| one.ios).sum::<u64>();
-    all.compact_sort_by_key(|(cell, _)| std::cmp::Reverse(ios(cell)));
+    all.sort_by_key(|(cell, _)| std::cmp::Reverse(ios(cell)));
     all
 }
 
@@ -201,7 +200,7 @@ pub(super) fn phases(cells: &[JobFigures], options: &ChartOptions) -> Result<Cha
 /// The note on the jobs that are not this one.
 fn omitted_but(all: &[(&JobFigures, &ObservedIo)], drawn: &JobFigures) -> Option<String> {
     let mut others: Vec<_> = all.to_vec();
-    others.compact_sort_by_key(|(cell, _)| !std::ptr::eq(*cell, drawn));
+    others.sort_by_key(|(cell, _)| !std::ptr::eq(*cell, drawn));
     omitted(&others, 1)
 }
 
@@ -368,7 +367,7 @@ pub(super) fn depth(cells: &[JobFigures], options: &ChartOptions) -> Result<Char
         return Err(NO_DEPTH);
     }
     let mean = |one: &ObservedIo| one.depth.iter().sum::<u64>() / one.depth.len().max(1) as u64;
-    devices.compact_sort_by_key(|(_, one)| std::cmp::Reverse(mean(one)));
+    devices.sort_by_key(|(_, one)| std::cmp::Reverse(mean(one)));
     let most = if options.is_complete {
         usize::MAX
     } else {

@@ -16,7 +16,6 @@ use super::thin::thin;
 use super::unit::{Quantity, inner};
 use crate::catalogue::explain;
 use crate::figures::{duration, holds_all_along};
-use fathom_model::CompactSort;
 
 pub(super) const DERIVED: &str = "Each value is that of one interval: a rate is the completed amount divided by its length, percentiles are those of all \
     I/Os that completed in it (never percentiles of means). Of a long run the line is the median of the intervals of each window, and the band \
@@ -347,7 +346,7 @@ impl<'o> Drawing<'o> {
                 .flat_map(|line| &line.seen)
                 .flat_map(|one| points(one, metric))
                 .collect();
-            pooled.compact_sort_by(|a, b| a.0.total_cmp(&b.0));
+            pooled.sort_by(|a, b| a.0.total_cmp(&b.0));
             let window = self.window(&pooled);
             let (points, intervals) = windows(&pooled, window, Smoothing::Median, false);
             let place = self.all.iter().position(mine).unwrap_or(0);
@@ -413,7 +412,7 @@ impl<'o> Drawing<'o> {
         };
         let mut events: Vec<ChartEvent> =
             (0..made.panels.len().max(1)).flat_map(of_panel).collect();
-        events.compact_sort_by(|a, b| a.from.total_cmp(&b.from));
+        events.sort_by(|a, b| a.from.total_cmp(&b.from));
         notes.extend(whole_run_note(&seen));
         notes.extend(strip_note(&events, end));
         let y = metrics
@@ -694,7 +693,7 @@ pub(super) fn strip_note(strip: &[ChartEvent], end: f64) -> Option<String> {
             kinds.push((one, kind));
         }
     }
-    kinds.compact_sort_by_key(|(one, _)| std::cmp::Reverse(one.severity));
+    kinds.sort_by_key(|(one, _)| std::cmp::Reverse(one.severity));
     let listed: Vec<String> = kinds
         .iter()
         .take(MAX_LISTED)
@@ -750,10 +749,10 @@ pub(super) fn strip_events(seen: &[(String, Seen)]) -> Vec<ChartEvent> {
         }
     }
     if all.len() > BLOCKS {
-        all.compact_sort_by_key(|one| std::cmp::Reverse(one.severity));
+        all.sort_by_key(|one| std::cmp::Reverse(one.severity));
         all.truncate(BLOCKS);
     }
-    all.compact_sort_by(|a, b| a.from.total_cmp(&b.from));
+    all.sort_by(|a, b| a.from.total_cmp(&b.from));
     all
 }
 

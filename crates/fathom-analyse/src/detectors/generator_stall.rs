@@ -7,7 +7,6 @@ use super::few_samples::shown;
 use super::{EntryContext, RunContext};
 use crate::figures::{count, counted, duration, percent, share};
 use crate::job_summary::is_open_loop;
-use fathom_model::CompactSort;
 
 /// A watchdog that wakes this late did not only wait for its time slice: scheduler slices are a few
 /// milliseconds, the period of CPU quotas is 100 ms (Documentation/scheduler/sched-bwc.rst of
@@ -212,7 +211,7 @@ fn worst<'a>(stalls: impl Iterator<Item = &'a Stall>) -> Option<Stall> {
 /// Time covered by the stalls; several watchdogs may report the same one.
 fn covered(stalls: &[Stall]) -> Nanos {
     let mut sorted = stalls.to_vec();
-    sorted.compact_sort_by_key(|s| s.at);
+    sorted.sort_by_key(|s| s.at);
     let (mut sum, mut until) = (Nanos::ZERO, Nanos::ZERO);
     for stall in sorted {
         let end = stall.at + stall.lasted;

@@ -81,7 +81,6 @@ use fathom_model::{Finding, TimeSpan, Verdict, Weight};
 
 use crate::catalogue::FindingKind;
 use crate::members::Member;
-use fathom_model::CompactSort;
 
 pub(crate) use self::context::{EntryContext, RunContext};
 
@@ -100,7 +99,7 @@ pub(crate) fn detect(run: &RunContext, kinds: &[&FindingKind]) -> Vec<Finding> {
     if let Some(blame) = &run.recording.blame {
         blamed::explain(blame, &mut found);
     }
-    found.compact_sort_by_key(|finding| std::cmp::Reverse(finding.weight));
+    found.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
     found
 }
 

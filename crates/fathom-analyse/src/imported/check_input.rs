@@ -5,7 +5,6 @@ use fathom_model::{Finding, ImportedFigures, ImportedHosts, LatencyPercentiles};
 use super::logs::ImportedLogs;
 use super::number::NumberError;
 use crate::catalogue::{FindingKind, checks};
-use fathom_model::CompactSort;
 
 /// The input of `fathom check`: results, and what their authors state.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -48,7 +47,7 @@ pub fn judge_with(input: &CheckInput, kinds: &[&FindingKind]) -> Vec<Finding> {
         .cloned()
         .collect();
     found.extend(recorded);
-    found.compact_sort_by_key(|finding| std::cmp::Reverse(finding.weight));
+    found.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
     found
 }
 

@@ -4,7 +4,6 @@ use fathom_model::{Finding, ImportedFigures, Weight};
 
 use super::{CheckInput, about};
 use crate::figures::{duration, percent, rate};
-use fathom_model::CompactSort;
 
 /// A deeper queue cannot reduce the latency by more than chance.
 const FASTER: f64 = 0.9;
@@ -21,7 +20,7 @@ pub(crate) fn state_differs(input: &CheckInput) -> Vec<Finding> {
         .iter()
         .filter(|point| point.max_in_flight().is_some())
         .collect();
-    sorted.compact_sort_by(|a, b| {
+    sorted.sort_by(|a, b| {
         a.max_in_flight()
             .unwrap_or(0.0)
             .total_cmp(&b.max_in_flight().unwrap_or(0.0))

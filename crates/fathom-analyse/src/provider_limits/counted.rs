@@ -1,7 +1,6 @@
 //! What a limit counts: I/Os, bytes, or I/Os of at most so many bytes.
 
 use super::LimitEstimate;
-use fathom_model::CompactSort;
 
 /// Sizes up to which a provider counts one I/O, bytes.
 const UNITS: [u64; 5] = [16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10];
@@ -112,7 +111,7 @@ pub fn counted_limit(points: &[SizePoint]) -> Option<CountedLimit> {
             worst: worst(points, &form),
         })
         .collect();
-    fits.compact_sort_by(|a, b| {
+    fits.sort_by(|a, b| {
         let fit = |one: &CountedLimit| (one.worst > FITS, one.form.freedom());
         fit(a).cmp(&fit(b)).then(a.worst.total_cmp(&b.worst))
     });
@@ -157,7 +156,7 @@ fn forms(points: &[SizePoint]) -> Vec<CountedForm> {
         },
     ];
     let mut sorted = points.to_vec();
-    sorted.compact_sort_by_key(|point| point.bytes);
+    sorted.sort_by_key(|point| point.bytes);
     let (least, most) = (sorted[0].bytes, sorted[sorted.len() - 1].bytes);
     forms.extend(
         UNITS

@@ -10,7 +10,6 @@ use super::device::Device;
 use super::statement::statement;
 use super::workload::{Load, LoadKey, load_key, loads, pattern};
 use crate::charts::{CHARTS, Quantity, chart, thin};
-use fathom_model::CompactSort;
 
 /// Charts of one device besides the first.
 const MAX_CHARTS: usize = 12;
@@ -98,7 +97,7 @@ pub(super) fn of_device(device: &Device, answers: &[&StoredAnswer]) -> Charts {
     let mut loads = loads(&jobs);
     if let Some(main) = &main {
         let key = load_key(main.first());
-        loads.compact_sort_by_key(|load| load_key(load.first()) != key);
+        loads.sort_by_key(|load| load_key(load.first()) != key);
     }
     loads.retain(|load| load.jobs.len() > 1);
     charts.left_out += loads.len().saturating_sub(MAX_LOADS);
@@ -187,7 +186,7 @@ fn over_time(jobs: &[&JobFigures], charts: &mut Charts) {
         .copied()
         .filter(|job| job.series.len() >= MIN_INTERVALS)
         .collect();
-    with.compact_sort_by_key(|job| {
+    with.sort_by_key(|job| {
         let timed = job
             .findings
             .iter()

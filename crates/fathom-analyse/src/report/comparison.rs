@@ -9,7 +9,6 @@ use super::key_figures::{latency, megabytes};
 use super::workload::{Kind, Load, LoadKey, load_key, loads, pattern};
 use crate::estimate::t95;
 use crate::figures::{counted, percent, rate};
-use fathom_model::CompactSort;
 
 /// With more devices one matrix replaces the ranking of each question.
 pub(super) const FEW: usize = 7;
@@ -275,7 +274,7 @@ impl Question {
             .enumerate()
             .filter_map(|(n, value)| Some((n, value.as_ref()?)))
             .collect();
-        all.compact_sort_by(|a, b| {
+        all.sort_by(|a, b| {
             let order = a.1.number.total_cmp(&b.1.number);
             if self.less_is_better {
                 order
@@ -409,7 +408,7 @@ fn ranking_matrix(devices: &[Device], questions: &[Question]) -> ReportTable {
         }
     };
     let mut order: Vec<usize> = (0..devices.len()).collect();
-    order.compact_sort_by(|a, b| mean(*a).total_cmp(&mean(*b)));
+    order.sort_by(|a, b| mean(*a).total_cmp(&mean(*b)));
     let row = |n: &usize| {
         let mut cells = vec![device_cell(devices, *n, "")];
         for (question, ranks) in questions.iter().zip(&ranks) {
@@ -534,7 +533,7 @@ pub(super) fn wins(devices: &[Device]) -> Vec<ReportBlock> {
             };
             let mut values: Vec<(usize, Value)> =
                 points.iter().enumerate().filter_map(at_depth).collect();
-            values.compact_sort_by(|a, b| b.1.number.total_cmp(&a.1.number));
+            values.sort_by(|a, b| b.1.number.total_cmp(&a.1.number));
             let [(winner, best), (_, next), ..] = values.as_slice() else {
                 continue;
             };
@@ -611,7 +610,7 @@ pub(super) fn wins(devices: &[Device]) -> Vec<ReportBlock> {
         .zip(devices)
         .map(|(wins, device)| (*wins, device.name.as_str()))
         .collect();
-    counts.compact_sort_by_key(|(wins, _)| std::cmp::Reverse(*wins));
+    counts.sort_by_key(|(wins, _)| std::cmp::Reverse(*wins));
     let counts: Vec<String> = counts
         .into_iter()
         .map(|(wins, name)| format!("{name} {wins}"))
@@ -704,7 +703,7 @@ pub(super) fn common_loads(devices: &[Device]) -> Vec<LoadKey<'_>> {
         })
         .filter(|(key, count, _)| !key.4 && *count > 1)
         .collect();
-    keys.compact_sort_by_key(|(key, count, depths)| {
+    keys.sort_by_key(|(key, count, depths)| {
         std::cmp::Reverse((*count, small_reads(key).0, *depths))
     });
     keys.into_iter().map(|(key, ..)| key).collect()

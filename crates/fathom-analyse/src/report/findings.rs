@@ -7,7 +7,6 @@ use fathom_model::{JobFigures, JobFinding, ReportBlock, ReportFinding};
 use super::device::Device;
 use super::workload::generated;
 use crate::catalogue::{Category, FINDINGS, explain};
-use fathom_model::CompactSort;
 
 /// Names of jobs or devices with a finding; the rest is counted.
 const MAX_NAMES: usize = 14;
@@ -23,7 +22,7 @@ struct Merged<'a> {
 pub(super) fn blocks(devices: &[Device]) -> Vec<ReportBlock> {
     let mut all = merged(devices);
     // The sort is stable: findings about more jobs first, then the order of the results.
-    all.compact_sort_by_key(|one| std::cmp::Reverse((one.finding.severity, one.about.len())));
+    all.sort_by_key(|one| std::cmp::Reverse((one.finding.severity, one.about.len())));
     let mut causes: Vec<(String, Vec<ReportBlock>)> = Vec::new();
     for one in &all {
         let cause = match (cause(&one.finding.code), one.finding.severity) {
@@ -56,7 +55,7 @@ pub(super) fn worst(devices: &[Device]) -> Option<(String, u8)> {
 pub(super) fn advice(devices: &[Device]) -> Vec<String> {
     let mut all = merged(devices);
     all.retain(|one| one.finding.severity > 0 && !one.finding.advice.is_empty());
-    all.compact_sort_by_key(|one| std::cmp::Reverse((one.finding.severity, one.about.len())));
+    all.sort_by_key(|one| std::cmp::Reverse((one.finding.severity, one.about.len())));
     let mut texts: Vec<String> = Vec::new();
     for one in all {
         let text = step(&one.finding.code, &one.finding.advice);

@@ -5,7 +5,6 @@ use fathom_model::{Dimension, DirectionFigures, JobFigures, ReportCell, ReportRo
 use super::workload::{Kind, descriptions, loads};
 pub(super) use crate::figures::latency;
 use crate::figures::{bytes, rate};
-use fathom_model::CompactSort;
 
 /// With more jobs each load is represented by its shallowest, its best and its deepest one.
 const MAX_ROWS: usize = 16;
@@ -111,7 +110,7 @@ pub(super) fn key_figures(jobs: &[&JobFigures]) -> (ReportTable, bool) {
             )),
         }
     }
-    groups.compact_sort_by_key(|(kind, ..)| Kind::ALL.iter().position(|known| known == kind));
+    groups.sort_by_key(|(kind, ..)| Kind::ALL.iter().position(|known| known == kind));
     let mut head = vec!["Workload".to_owned(), "IOPS".to_owned(), "MB/s".to_owned()];
     head.extend(columns.iter().map(|(name, _)| (*name).to_owned()));
     let caption = if main.is_empty() || columns.is_empty() {

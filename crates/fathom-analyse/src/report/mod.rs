@@ -19,7 +19,6 @@ use self::device::{Device, dates, devices};
 use self::key_figures::{all_figures, key_figures};
 use crate::charts::jobs_of;
 use crate::figures::counted;
-use fathom_model::CompactSort;
 
 /// Loads that several devices share, with a chart each.
 const MAX_OVERLAYS: usize = 4;
@@ -40,7 +39,7 @@ pub fn report(sources: &[ReportSource], title: Option<&str>) -> Report {
     let mut jobs: Vec<JobFigures> = jobs_of(sources);
     if sources.len() > 1 {
         // Files are in the order of their names, in which 16 is before 2.
-        jobs.compact_sort_by(|a, b| order(a).cmp(&order(b)));
+        jobs.sort_by(|a, b| order(a).cmp(&order(b)));
     }
     let answers: Vec<&StoredAnswer> = sources
         .iter()

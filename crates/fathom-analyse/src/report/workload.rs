@@ -3,7 +3,6 @@
 use fathom_model::JobFigures;
 
 use crate::figures::{bytes, rate};
-use fathom_model::CompactSort;
 
 /// The share of the highest rate that a queue depth must reach to be enough.
 const ENOUGH: f64 = 0.95;
@@ -163,7 +162,7 @@ impl<'a> Load<'a> {
             })
         };
         let mut points: Vec<LoadPoint> = self.jobs.iter().filter_map(point).collect();
-        points.compact_sort_by(|a, b| {
+        points.sort_by(|a, b| {
             a.in_flight
                 .total_cmp(&b.in_flight)
                 .then(b.iops.total_cmp(&a.iops))

@@ -1,6 +1,5 @@
 //! Positions of title, plot, legend and notes, so that none overlaps another.
 
-use fathom_model::CompactSort;
 use fathom_model::{AxisScale, Chart, ChartBody, ChartSeries};
 use serde_json::{Value, json};
 
@@ -518,7 +517,7 @@ pub(super) fn legend_names(all: &[ChartSeries]) -> Vec<&str> {
     let mut ordered: Vec<&ChartSeries> = all.iter().collect();
     if all.iter().all(|series| series.shade.is_some()) {
         let shade = |series: &ChartSeries| series.shade.unwrap_or(0.0);
-        ordered.compact_sort_by(|a, b| shade(a).total_cmp(&shade(b)));
+        ordered.sort_by(|a, b| shade(a).total_cmp(&shade(b)));
     }
     for series in ordered {
         let one = series.name.as_str();

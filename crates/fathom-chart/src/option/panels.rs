@@ -1,7 +1,6 @@
 //! Where the panels of a chart are: patterns side by side, quantities below each other. They share
 //! their axes.
 
-use fathom_model::CompactSort;
 use fathom_model::{AxisScale, Chart, ChartBody, ChartSeries, MarkPosition, SeriesShape};
 
 use super::axis::{self, Range};
@@ -272,7 +271,7 @@ pub(super) fn end_places(chart: &Chart, all: &[ChartSeries], cell: &Cell) -> Vec
             Some((number, cell.top + cell.height * (1.0 - share as f32)))
         })
         .collect();
-    ends.compact_sort_by(|a, b| a.1.total_cmp(&b.1));
+    ends.sort_by(|a, b| a.1.total_cmp(&b.1));
     let mut placed: Vec<f32> = ends.iter().map(|end| end.1).collect();
     for n in 1..placed.len() {
         placed[n] = placed[n].max(placed[n - 1] + END_DISTANCE);

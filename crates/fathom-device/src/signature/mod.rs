@@ -11,7 +11,6 @@
 mod table;
 
 use fathom_model::Bytes;
-use fathom_model::CompactSort;
 use std::fmt;
 
 /// Bytes examined at each end.
@@ -127,7 +126,7 @@ pub fn signatures(head: &[u8], tail: &[u8], size: Bytes) -> Vec<Signature> {
         size: size.get(),
     };
     let mut found = table::look_up(&windows);
-    found.compact_sort_by_key(|signature| (signature.offset, signature.kind));
+    found.sort_by_key(|signature| (signature.offset, signature.kind));
     found.dedup();
     found
 }

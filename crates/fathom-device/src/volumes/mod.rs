@@ -3,8 +3,6 @@
 //! A match states the largest difference of any figure. One figure alone identifies nothing, and
 //! neither does a volume whose buyer chooses the rates.
 
-use fathom_model::CompactSort;
-
 mod read;
 
 pub use self::read::{VolumeError, parse_volumes};
@@ -158,7 +156,7 @@ pub fn recognise(measured: &MeasuredVolume, volumes: &[Volume]) -> Recognised {
         .filter_map(|volume| fit(measured, volume))
         .collect();
     // More compared figures first, then the closer one.
-    fits.compact_sort_by(|a, b| {
+    fits.sort_by(|a, b| {
         (b.compared.len())
             .cmp(&a.compared.len())
             .then(a.worst().total_cmp(&b.worst()))

@@ -1,7 +1,6 @@
 //! The cells of a sweep: the whole grid coarse first, then the whole grid again; or a line through it, and more of it only
 //! where that is not enough.
 
-use fathom_model::CompactSort;
 use std::collections::{BTreeMap, VecDeque};
 
 use fathom_analyse::{ComparedCell, Crossing, Split, contradictions};
@@ -241,7 +240,7 @@ impl<'a> SweepCells<'a> {
                 ))
             })
             .collect();
-        wide.compact_sort_by(|a, b| b.1.total_cmp(&a.1));
+        wide.sort_by(|a, b| b.1.total_cmp(&a.1));
         self.queue.extend(
             wide.into_iter()
                 .map(|(position, _)| (position, self.cells[position].figures.len() as u32)),

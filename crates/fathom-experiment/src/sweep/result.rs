@@ -1,7 +1,6 @@
 //! The result of a sweep: its grid, and sentences about it.
 
 use fathom_analyse::Repeats;
-use fathom_model::CompactSort;
 use fathom_model::Grid;
 use fathom_plan::Sweep;
 
@@ -20,7 +19,7 @@ pub fn sweep_grid(sweep: &Sweep, cells: &SweepCells<'_>, targets: &[String]) -> 
             (position, repeats)
         })
         .collect();
-    measured.compact_sort_by_key(|(position, _)| position.to_vec());
+    measured.sort_by_key(|(position, _)| position.to_vec());
     let rows = measured.into_iter().map(|(position, repeats)| {
         let values = sweep.cell(position).values;
         (

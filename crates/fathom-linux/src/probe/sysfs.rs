@@ -3,7 +3,6 @@
 use super::mounts::device_number;
 use fathom_device::{DevNo, RelatedDevice};
 use fathom_model::Bytes;
-use fathom_model::CompactSort;
 use std::path::{Path, PathBuf};
 
 /// The directory of a block device in sysfs.
@@ -38,7 +37,7 @@ impl Node {
             .flatten()
             .filter_map(|entry| Self::at(&entry.path()))
             .collect();
-        nodes.compact_sort_by(|a, b| a.relative.name.cmp(&b.relative.name));
+        nodes.sort_by(|a, b| a.relative.name.cmp(&b.relative.name));
         nodes
     }
     fn text(&self, file: &str) -> Option<String> {
@@ -117,7 +116,7 @@ impl Node {
             .filter_map(|entry| Self::at(&entry.path()))
             .filter(below)
             .collect();
-        nodes.compact_sort_by(|a, b| a.relative.name.cmp(&b.relative.name));
+        nodes.sort_by(|a, b| a.relative.name.cmp(&b.relative.name));
         nodes
     }
     /// Backing file of a loop device, as its owner named it.

@@ -122,8 +122,6 @@ pub fn terminal_text(text: &str) -> Cow<'_, str> {
 
 /// The number of bytes at the start of UTF-8 text that a JSON string contains as they are (RFC 8259, section 7). All others are
 /// single bytes, which no longer character contains.
-///
-/// Here, because this crate is optimised in every profile and documents of imports have hundreds of megabytes.
 #[must_use]
 pub fn json_plain_len(text: &[u8]) -> usize {
     text.iter()

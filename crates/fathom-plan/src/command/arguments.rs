@@ -1,6 +1,5 @@
 //! Splits arguments into switches, job options and operands, by the rules of getopt_long_only(3).
 
-use fathom_model::CompactSort;
 use fathom_model::Personality;
 
 use super::switches::{ArgumentUse, SUPPORTED, Switch, refused_switches, switches};
@@ -198,7 +197,7 @@ fn lookup(name: &str, double: bool, personality: Personality) -> Result<Known, D
     let mut candidates: Vec<(&str, Known)> = all_known(personality)
         .filter(|(full, _)| !name.is_empty() && full.starts_with(name))
         .collect();
-    candidates.compact_sort_by_key(|(full, _)| *full);
+    candidates.sort_by_key(|(full, _)| *full);
     match candidates[..] {
         [(_, known)] => Ok(known),
         [] => Err(unknown(name, personality)),

@@ -1,6 +1,5 @@
 //! `--showcmd`: jobs as a command line of fio.
 
-use fathom_model::CompactSort;
 use std::fmt::Write;
 
 use fathom_model::Personality;
@@ -50,7 +49,7 @@ fn word(text: &str, personality: Personality) -> String {
 fn options(section: &Section, personality: Personality) -> String {
     let mut out = String::new();
     let mut assignments: Vec<_> = section.assignments.iter().collect();
-    assignments.compact_sort_by_key(|assignment| {
+    assignments.sort_by_key(|assignment| {
         std::cmp::Reverse(find(&assignment.key).map_or(0, |row| row.rank()))
     });
     for assignment in assignments {

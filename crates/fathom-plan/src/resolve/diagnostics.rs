@@ -1,7 +1,6 @@
 //! Errors, warnings and notes collected while a plan is made.
 
 use crate::diagnostic::{Diagnostic, Severity};
-use fathom_model::CompactSort;
 
 /// Maximum number of diagnostics kept; a file that is not a job file would produce thousands.
 const MAX_COUNT: usize = 1000;
@@ -45,7 +44,7 @@ impl Diagnostics {
             .into_iter()
             .filter(|diagnostic| diagnostic.severity != Severity::Note)
             .collect();
-        kept.compact_sort_by(|a, b| a.at.cmp(&b.at));
+        kept.sort_by(|a, b| a.at.cmp(&b.at));
         kept
     }
 }

@@ -1,6 +1,5 @@
 //! Assignments into typed settings, and the settings of one job: its globals, its own, its overrides.
 
-use fathom_model::CompactSort;
 use fathom_model::Personality;
 
 use super::diagnostics::Diagnostics;
@@ -43,7 +42,7 @@ pub(crate) fn read_assignments(
         }
     }
     if sorted {
-        known.compact_sort_by_key(|(row, _)| std::cmp::Reverse(row.rank()));
+        known.sort_by_key(|(row, _)| std::cmp::Reverse(row.rank()));
     }
     let mut settings = Vec::new();
     for (row, assignment) in known {

@@ -1,6 +1,5 @@
 //! The lines of `--watch`.
 
-use fathom_model::CompactSort;
 use std::collections::BTreeMap;
 
 use fathom_model::format::{bandwidth, duration, percent, rate};
@@ -139,7 +138,7 @@ pub fn live_rates_text(
             (ios[0] + ios[1] > 0).then_some((key, ios, bytes, latency))
         })
         .collect();
-    active.compact_sort_by_key(|(_, _, bytes, _)| std::cmp::Reverse(bytes[0] + bytes[1]));
+    active.sort_by_key(|(_, _, bytes, _)| std::cmp::Reverse(bytes[0] + bytes[1]));
     let mut rows = vec![
         [
             "process", "PID", "device", "reads/s", "read", "writes/s", "written", "in all",

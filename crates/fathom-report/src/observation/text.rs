@@ -1,6 +1,5 @@
 //! An observation as text.
 
-use fathom_model::CompactSort;
 use fathom_model::Histogram;
 use fathom_model::format::{
     TimeUnit, bandwidth, bytes, counted, duration, percent, rate, thousands,
@@ -60,9 +59,7 @@ fn files(observation: &Observation, style: &Style) -> String {
         .zip(&io.files)
         .filter(|(_, file)| file.ios.iter().sum::<u64>() > 0)
         .collect();
-    found.compact_sort_by_key(|(name, file)| {
-        (std::cmp::Reverse(file.bytes.iter().sum::<u64>()), *name)
-    });
+    found.sort_by_key(|(name, file)| (std::cmp::Reverse(file.bytes.iter().sum::<u64>()), *name));
     let mut rows =
         vec![["file", "reads", "read", "writes", "written", "mean", "p99"].map(str::to_owned)];
     for (name, file) in found.iter().take(PROCESSES) {
@@ -322,7 +319,7 @@ fn processes(observation: &Observation, number: DeviceNumber, style: &Style) -> 
     if found.is_empty() {
         return String::new();
     }
-    found.compact_sort_by_key(|(_, summary)| {
+    found.sort_by_key(|(_, summary)| {
         std::cmp::Reverse((summary.bytes.iter().sum::<u64>(), summary.flushes))
     });
     let mut rows = vec![

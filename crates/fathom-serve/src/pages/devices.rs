@@ -1,6 +1,5 @@
 //! Devices with results, and their best figures against their data sheets.
 
-use fathom_model::CompactSort;
 use std::collections::BTreeMap;
 
 use fathom_model::format::counted;
@@ -52,7 +51,7 @@ pub(crate) fn devices(site: &mut Site) -> Result<Vec<Device>, Problem> {
         }
     }
     let mut all: Vec<Device> = all.into_values().collect();
-    all.compact_sort_by_key(|device| std::cmp::Reverse(device.newest));
+    all.sort_by_key(|device| std::cmp::Reverse(device.newest));
     Ok(all)
 }
 

@@ -1,6 +1,5 @@
 //! Sweeps, searches and suites with their progress: the newest as grids of their cells, the others in a table.
 
-use fathom_model::CompactSort;
 use std::cmp::Ordering;
 
 use fathom_model::{CellState, Run, RunState, StoredCell};
@@ -32,7 +31,7 @@ pub(crate) fn page(site: &mut Site, _: &Request) -> Result<Answer, Problem> {
             ..ListFilter::default()
         })?);
     }
-    all.compact_sort_by_key(|listed| std::cmp::Reverse(listed.run.id));
+    all.sort_by_key(|listed| std::cmp::Reverse(listed.run.id));
     let mut html = Html::default();
     html.raw("<h1>Experiments</h1>");
     if all.is_empty() {
@@ -285,7 +284,7 @@ fn varied(cells: &[StoredCell]) -> Vec<(String, Vec<String>)> {
     for (_, values) in &mut all {
         // Cells are measured in any order.
         if values.iter().all(|value| size(value).is_some()) {
-            values.compact_sort_by(|a, b| size(a).partial_cmp(&size(b)).unwrap_or(Ordering::Equal));
+            values.sort_by(|a, b| size(a).partial_cmp(&size(b)).unwrap_or(Ordering::Equal));
         }
     }
     all

@@ -2,7 +2,6 @@
 
 use fathom_analyse::{Level, TREND_METHOD, trend, trend_chart};
 use fathom_chart::Page;
-use fathom_model::CompactSort;
 use fathom_model::format::date_minute;
 use fathom_model::{AxisScale, ChartAxis, ChartUnit, simulated_in};
 use fathom_report::metric_text;
@@ -102,7 +101,7 @@ pub(crate) fn series(store: &mut Store, filter: &SeriesFilter) -> Result<Vec<Ser
             }),
         }
     }
-    all.compact_sort_by_key(|series| std::cmp::Reverse(series.points.len()));
+    all.sort_by_key(|series| std::cmp::Reverse(series.points.len()));
     for series in &mut all {
         let values: Vec<f64> = series.points.iter().map(|point| point.value).collect();
         series.levels = trend(&values);
@@ -207,7 +206,7 @@ fn list(html: &mut Html, request: &Request, figure: &str, all: &[Series]) {
     const CHANGE: Column = number("Last change");
     const MEANING: Column = words("Meaning");
     let mut shown: Vec<&Series> = all.iter().collect();
-    shown.compact_sort_by_key(|series| series.meaning(figure) != "regression");
+    shown.sort_by_key(|series| series.meaning(figure) != "regression");
     let caption = if all.len() > MOST_SERIES {
         format!(
             "The first {MOST_SERIES} of {} series: choose a name or a device",

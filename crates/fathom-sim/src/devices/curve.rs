@@ -7,7 +7,6 @@
 //! their own. Beyond twice the largest measured load the throughput stays what it is there, because
 //! the law says nothing about higher loads.
 
-use fathom_model::CompactSort;
 use std::collections::VecDeque;
 
 use fathom_fit::{ModelCurve, REACH};
@@ -45,7 +44,7 @@ fn build(params: &mut Params<'_>, _builder: &mut Builder<'_>) -> Result<Device, 
         let curve = ModelCurve::parse(line).map_err(|problem| params.error("curves", problem))?;
         curves.push(Times::of(&curve));
     }
-    curves.compact_sort_by_key(|curve| curve.block);
+    curves.sort_by_key(|curve| curve.block);
     Ok(Box::new(Curve {
         capacity,
         curves,

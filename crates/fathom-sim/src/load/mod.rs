@@ -17,8 +17,7 @@ pub use self::engine::SimEngine;
 pub use self::host::{SimHost, unsupported};
 pub use self::world::VirtualClock;
 
-/// Runs `plan` on `host`: [`fathom_load::run`]. The loops of the load are generic: they are compiled here, because this crate is
-/// optimised in every profile and the program is not. The result does not depend on the day.
+/// Runs `plan` on `host`: [`fathom_load::run`]. The result does not depend on the day.
 ///
 /// # Errors
 /// When the files of a job do not fit on the device.

@@ -1,6 +1,5 @@
 //! The predictions of changes, each with its interval and with the measurement that would settle it.
 
-use fathom_model::CompactSort;
 use fathom_model::format::{bytes, thousands};
 use fathom_model::{Derivation, DerivationInput, HostLink};
 
@@ -213,7 +212,7 @@ impl Basis<'_> {
                     .into_iter()
                     .flat_map(|now| [ratio("iops_low", now, 0.75), ratio("iops_high", now, 1.0)])
                     .collect();
-                ends.compact_sort_by(|a, b| a.value.total_cmp(&b.value));
+                ends.sort_by(|a, b| a.value.total_cmp(&b.value));
                 let high = ends.pop().ok_or("no level")?;
                 let low = ends.swap_remove(0);
                 let middle = by_method(

@@ -1,6 +1,5 @@
 //! The sheet: sums of the phases by response time, in bounded memory.
 
-use fathom_model::CompactSort;
 use std::collections::BTreeMap;
 
 use fathom_model::{
@@ -216,7 +215,7 @@ impl Sheet {
         let mut order: Vec<usize> = (0..others.len().min(MOST_OTHERS))
             .filter(|index| others[*index].busy_ns > 0)
             .collect();
-        order.compact_sort_by_key(|index| std::cmp::Reverse(others[*index].busy_ns));
+        order.sort_by_key(|index| std::cmp::Reverse(others[*index].busy_ns));
         let mut groups = vec![self.all.finish(String::new(), None, &order)];
         if self.groups.len() > 1 {
             for ((section, direction), group) in self.groups {

@@ -1,6 +1,5 @@
 //! `fathom run --hosts`: sends the jobs to agents, and makes one result of what they recorded.
 
-use fathom_model::CompactSort;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::str::FromStr;
@@ -81,7 +80,7 @@ pub fn run(
     let controller = Controller::connect(server, &name, env!("CARGO_PKG_VERSION")).map_err(text)?;
     let mut agents = controller.find(&selection, &is_interrupted).map_err(text)?;
     match &clients {
-        Some(clients) => agents.compact_sort_by_key(|agent| clients.place(&agent.name)),
+        Some(clients) => agents.sort_by_key(|agent| clients.place(&agent.name)),
         None => agents = with_jobs(&firsts[0].0.plan, agents)?,
     }
     let all: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();

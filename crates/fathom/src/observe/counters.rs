@@ -1,6 +1,5 @@
 //! What remains without tracepoints: the kernel's counters.
 
-use fathom_model::CompactSort;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
@@ -69,7 +68,7 @@ pub fn observe(
         })
         .filter(|(_, now)| now.called.iter().chain(&now.device).sum::<u64>() > 0)
         .collect();
-    grown.compact_sort_by_key(|(_, now)| std::cmp::Reverse(now.device.iter().sum::<u64>()));
+    grown.sort_by_key(|(_, now)| std::cmp::Reverse(now.device.iter().sum::<u64>()));
     let observation = CountedObservation {
         reason: reason.to_string(),
         elapsed_ns: elapsed.as_nanos() as u64,

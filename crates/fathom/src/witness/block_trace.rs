@@ -1,6 +1,5 @@
 //! The block I/O of a watched command, from the tracepoints of the block layer.
 
-use fathom_model::CompactSort;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -91,7 +90,7 @@ pub fn devices(summary: &Summary) -> Vec<DeviceNumber> {
         .filter(|(_, device)| device.requests() > 0)
         .map(|(number, _)| *number)
         .collect();
-    found.compact_sort_by_key(|number| std::cmp::Reverse(bytes(number)));
+    found.sort_by_key(|number| std::cmp::Reverse(bytes(number)));
     found
 }
 

@@ -1,6 +1,5 @@
 //! The I/O limits of this process's control groups.
 
-use fathom_model::CompactSort;
 use std::path::{Path, PathBuf};
 
 use fathom_model::IoLimit;
@@ -26,9 +25,7 @@ pub(super) fn limits(disks: &[String]) -> Vec<IoLimit> {
         let text = std::fs::read_to_string(group.join("io.max")).unwrap_or_default();
         limits.extend(version_2(&text, &numbers));
     }
-    limits.compact_sort_by_key(|limit| {
-        (limit.disk.clone(), limit.reads, limit.ios, limit.per_second)
-    });
+    limits.sort_by_key(|limit| (limit.disk.clone(), limit.reads, limit.ios, limit.per_second));
     limits.dedup();
     limits
 }

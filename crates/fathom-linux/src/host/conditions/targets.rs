@@ -1,7 +1,6 @@
 //! The state of the targets at the end of the load: the effect of O_DIRECT, parts never written,
 //! pages in memory.
 
-use fathom_model::CompactSort;
 use std::collections::HashMap;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
@@ -50,7 +49,7 @@ pub(super) fn conditions(
 ) -> Vec<TargetConditions> {
     let mut all: Vec<_> = targets.all();
     all.retain(|target| target.kind() != Kind::Char);
-    all.compact_sort_by(|a, b| a.path().cmp(b.path()));
+    all.sort_by(|a, b| a.path().cmp(b.path()));
     all.truncate(MAX_TARGETS);
     let mut conditions: Vec<_> = all
         .iter()

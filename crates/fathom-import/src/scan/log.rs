@@ -1,6 +1,6 @@
 //! fio's log files: `time_ms, value, direction, block size[, offset[, priority]]`.
 
-use crate::error::LogError;
+use super::error::LogError;
 
 /// Rows of an IOPS log with averaging windows: end of the window in milliseconds, and I/Os per
 /// second, for all directions.

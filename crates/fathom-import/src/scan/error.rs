@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use crate::hist_log::HistLogError;
+use super::hist_log::HistLogError;
 
 /// Why a log cannot be read, and where in it the reason is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,17 +1,16 @@
 //! Converts all logs of one prefix to one timeline per entry, job by job, so that memory holds only
 //! one job and the sum.
 
-use fathom_model::CompactSort;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 
 use fathom_model::{Direction, Histogram, LogKind, PerDirection, SparseHistogram};
 
-use crate::error::LogError;
-use crate::hist_log::HistLog;
-use crate::name::LogName;
-use crate::row::{EPOCH_MS, Row, rows};
-use crate::timeline::{LogStep, Tail, Timeline};
+use super::error::LogError;
+use super::hist_log::HistLog;
+use super::name::LogName;
+use super::row::{EPOCH_MS, Row, rows};
+use super::timeline::{LogStep, Tail, Timeline};
 
 /// Limit of steps for all entries of a group: 64 bytes per step and direction.
 const MOST_STEPS: usize = 1 << 18;
@@ -173,7 +172,7 @@ impl Group {
         );
         let mut all = vec![Timeline::new(origin, window, largest); parts];
         for (place, mut mine) in self.jobs().into_iter().enumerate() {
-            mine.compact_sort_by_key(|file| ORDER.iter().position(|kind| *kind == file.name.kind));
+            mine.sort_by_key(|file| ORDER.iter().position(|kind| *kind == file.name.kind));
             let mut job = Job {
                 line: Timeline::new(origin, window, largest),
                 window,

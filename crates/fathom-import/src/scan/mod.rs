@@ -1,14 +1,6 @@
 //! Reads what imported files consist of, byte by byte: rows of the log files of fio, which are added up by time, and JSON values.
 //!
 //! A [`Group`] has the logs of one prefix; [`Group::timelines`] adds them up by time, job by job. The caller opens the files.
-//! Every byte of an import passes through this crate, and it is compiled with optimisations for that reason; what the bytes mean is
-//! decided in `fathom-import`.
-//!
-//! ```
-//! let rows = fathom_scan::read_iops_log("250, 48, 0, 0\n500, 136, 1, 4096, 0, 0x0004\n")?;
-//! assert_eq!(rows, [(250, 48.0), (500, 136.0)]);
-//! # Ok::<(), fathom_scan::LogError>(())
-//! ```
 
 mod error;
 mod hist_log;
@@ -26,4 +18,4 @@ pub use self::log::read_iops_log;
 pub use self::logs::{Group, LogFile, Open, Trouble, inspect_log_head};
 pub use self::name::{LogName, split};
 pub use self::row::{Row, rows};
-pub use self::timeline::{LogStep, Mean, Timeline};
+pub use self::timeline::{LogStep, Timeline};

@@ -5,7 +5,7 @@ use std::io::Read;
 
 use fathom_model::Direction;
 
-use crate::error::LogError;
+use super::error::LogError;
 
 /// Initial size of the buffer.
 const CHUNK: usize = 16 << 10;
