@@ -26,7 +26,7 @@ use fathom_workload::{Profiler, ReadOptions, Scale, TraceFormat, TraceSource as 
 use rustix::time::{ClockId, clock_gettime};
 
 /// Captured sysfs trees, in the format of the survey tests.
-#[path = "../../crates/fathom-device/tests/survey/tree.rs"]
+#[path = "../../crates/fathom-device/tests/it/survey/tree.rs"]
 mod tree;
 
 use self::tree::Tree;

@@ -7,7 +7,7 @@ use crate::frame::Frame;
 use crate::picture::svg;
 use crate::renderer::Renderer;
 
-#[path = "../tests/examples/mod.rs"]
+#[path = "../tests/it/examples/mod.rs"]
 mod examples;
 
 /// A text in an image: left, top, right, bottom.

@@ -1,5 +1,5 @@
 //! Damaged and malicious files: each is refused with one reason, in bounded memory, and the other
-//! files are still read.
+//! files are still read. In a program of its own, whose peak memory it looks at.
 
 use std::io::{Cursor, Read};
 

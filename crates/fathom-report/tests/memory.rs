@@ -1,6 +1,8 @@
 //! The memory to write a document must not grow with the length of its run. Alone
 //! in its program, whose memory it looks at.
 
+#[path = "it/common/mod.rs"]
+#[allow(dead_code, reason = "the other tests use the rest")]
 mod common;
 
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! The memory of an observation is bounded, whatever the programs under watch do.
+//! The memory of an observation is bounded, whatever the programs under watch do. In a program of its own, whose memory it looks at.
 
 use std::collections::HashMap;
 

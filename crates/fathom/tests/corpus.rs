@@ -1,5 +1,5 @@
 //! The committed corpus of the fuzz targets, run with a stable compiler: every input returns
-//! quickly and in little memory.
+//! quickly and in little memory. In a program of its own, whose peak memory it looks at.
 
 // The module belongs to the fuzzer; its items need no documentation here.
 #[allow(dead_code, reason = "the fuzzer calls the targets by their names")]

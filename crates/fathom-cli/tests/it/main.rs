@@ -1,0 +1,4 @@
+//! The integration tests of fathom-cli, in one program.
+
+mod advice;
+mod table;

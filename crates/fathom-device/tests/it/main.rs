@@ -1,0 +1,5 @@
+//! The integration tests of fathom-device, in one program.
+
+mod shapes;
+mod spec;
+mod survey;

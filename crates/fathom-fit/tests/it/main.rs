@@ -1,0 +1,3 @@
+//! The integration tests of fathom-fit, in one program.
+
+mod recovery;

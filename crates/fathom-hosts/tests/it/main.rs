@@ -1,0 +1,3 @@
+//! The integration tests of fathom-hosts, in one program.
+
+mod merge;

@@ -1,0 +1,5 @@
+//! The integration tests of fathom-linux, in one program.
+
+mod engines;
+mod guard;
+mod host;

@@ -1,0 +1,3 @@
+//! The integration tests of fathom-load, in one program.
+
+mod module_edges;

@@ -1,0 +1,3 @@
+//! The integration tests of fathom-serve, in one program.
+
+mod attacks;

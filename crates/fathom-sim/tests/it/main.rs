@@ -1,0 +1,5 @@
+//! The integration tests of fathom-sim, in one program.
+
+mod acceptance;
+mod curve;
+mod structural;

@@ -1,0 +1,3 @@
+//! The integration tests of fathom-tls, in one program.
+
+mod connections;

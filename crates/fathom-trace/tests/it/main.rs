@@ -1,0 +1,3 @@
+//! The integration tests of fathom-trace, in one program.
+
+mod kernel;

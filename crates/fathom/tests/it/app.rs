@@ -1,0 +1,1083 @@
+//! `fathom app`: real databases, checked against their own counts, and what is left of them after each way to end.
+
+mod support;
+
+use crate::common::{
+    FATHOM, Running, fathom, lock_machine_exclusive, lock_machine_shared, program, start,
+    wait_until,
+};
+use fathom_testkit::{
+    DeviceOptions, FaultDevice, FsKind, Latency, LoopDevice, LoopOptions, Mount, Scratch, require,
+    skip,
+};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use support::*;
+
+impl Disk {
+    /// What it did in a result: the loop device is above the disk that its file is on.
+    fn used<'a>(&self, app: &'a Value) -> &'a Value {
+        let devices = app["devices"].as_array().expect("devices");
+        let name = self.name();
+        devices
+            .iter()
+            .find(|one| one["name"] == name.as_str())
+            .unwrap_or_else(|| panic!("no {name} in {devices:?}"))
+    }
+}
+
+/// The table of the history has one row for each transaction, and SQLite counts it. The sum of all intervals, of the histogram
+/// and the rate are the same number.
+#[test]
+fn sqlite_counts_as_many_transactions_as_its_tables() {
+    let _turn = lock_machine_shared();
+    let place = place();
+    let store = place.join("store");
+    for journal in ["wal-full", "wal-normal", "rollback"] {
+        let line = format!(
+            "PATH --scale=1 --clients=2 --runtime=1s --warmup=0s --journal={journal} --json --store={}",
+            store.display()
+        );
+        let done = app(&line, place.path()).expect(0);
+        let result = json(&done);
+        let app = &result["app"];
+        let transactions = number(&app["transactions"]);
+        assert!(transactions >= 1.0, "{app}");
+        assert_eq!(
+            number(&app["counters"]["history_rows"]),
+            transactions,
+            "{journal}"
+        );
+        let seconds = number(&app["elapsed_ns"]) / 1e9;
+        assert!((number(&app["tps"]) * seconds / transactions - 1.0).abs() < 1e-6);
+        assert_eq!(app["journal"], journal);
+        let job = &result["jobs"][0];
+        assert_eq!(number(&job["write"]["total_ios"]), transactions);
+        assert_eq!(number(&job["write"]["clat_ns"]["N"]), transactions);
+        // Each transaction has a latency between nothing and the whole run.
+        let max = number(&app["latency_ns"]["max"]);
+        assert!(max > 0.0 && max <= 1.1 * seconds * 1e9, "{app}");
+    }
+    assert_eq!(
+        names(place.path())
+            .iter()
+            .filter(|name| name.contains("fathom-"))
+            .count(),
+        0,
+        "the databases are removed"
+    );
+    let store = format!("--store={}", store.display());
+    let shown = fathom(["show", "r1", &store]).expect(0);
+    for text in [
+        "SQLite 3.",
+        "transactions per second",
+        "limits it",
+        "Latency: mean",
+    ] {
+        assert!(shown.out.contains(text), "{text}: {}", shown.out);
+    }
+    let compared = fathom(["compare", "r1", "r2", &store]);
+    assert_eq!(compared.code(), 0, "{}{}", compared.out, compared.err);
+}
+
+/// A commit with synchronous=FULL is synced before it returns, so two clients cannot commit more often than the device flushes
+/// or writes; with NORMAL the log is synced at checkpoints only, every 1000 pages.
+#[test]
+fn synchronous_commits_write_and_those_that_may_be_lost_do_not_sync() {
+    require!(Loop);
+    let _turn = lock_machine_shared();
+    let disk = disk(256, "");
+    let writes = |journal: &str| {
+        let line = format!(
+            "PATH --scale=1 --clients=1 --runtime=2s --warmup=0s --journal={journal} --json --no-store"
+        );
+        let result = json(&app(&line, disk.path()).expect(0));
+        number(&disk.used(&result["app"])["writes"]) / number(&result["app"]["transactions"])
+    };
+    let (full, normal) = (writes("wal-full"), writes("wal-normal"));
+    assert!(
+        full >= 1.0,
+        "each commit is written before it returns: {full}"
+    );
+    assert!(
+        normal < full / 2.0,
+        "most commits stay in memory: {normal} and {full}"
+    );
+}
+
+/// Regression 1420: SQLite was built without HAVE_FDATASYNC and called fsync(2), so that each commit also wrote the journal of the file
+/// system and flushed the device twice. fdatasync(2) of a log that does not grow flushes it once. See fdatasync(2): the time of the last
+/// change is not needed to read the data. A checkpoint, every 1000 pages, adds a few, and so does the log until the first one.
+#[test]
+fn a_commit_of_sqlite_flushes_the_device_once() {
+    require!(Loop);
+    let _turn = lock_machine_shared();
+    let disk = disk(256, "");
+    let line = "PATH --scale=1 --clients=1 --runtime=2s --warmup=4s --json --no-store";
+    let result = json(&app(line, disk.path()).expect(0));
+    let used = disk.used(&result["app"]);
+    let flushes = number(&used["flushes"]) / number(&result["app"]["transactions"]);
+    assert!((0.9..1.5).contains(&flushes), "{flushes}: {used}");
+}
+
+/// Regression 1444: `fathom compare` did not say why two results of a database differ. A device takes 2 ms for a flush, another one
+/// 10 ms: that is what differs. On the first one the rollback journal makes it slower as well: the documentation of SQLite has three
+/// syncs for a transaction there, of the journal, of the database and of the end of the journal, in place of one of the log.
+#[test]
+fn r1444_a_comparison_says_what_each_transaction_cost() {
+    require!(Fuse, Loop);
+    // Commits of other tests would take their share of the machine.
+    let _turn = lock_machine_exclusive();
+    let scratch = place();
+    let store = format!("--store={}", scratch.join("store").display());
+    for (sync_us, journal) in [
+        (2_000, "wal-full"),
+        (10_000, "wal-full"),
+        (2_000, "rollback"),
+    ] {
+        let slow = FaultDevice::mount(DeviceOptions {
+            size: 128 << 20,
+            latency: Latency {
+                sync_us,
+                ..Latency::default()
+            },
+            ..DeviceOptions::default()
+        })
+        .expect("a fault device");
+        let device =
+            LoopDevice::attach(&slow.path(), LoopOptions::default()).expect("a loop device");
+        let mounted = Mount::format(device.path(), FsKind::Ext4, "").expect("a file system");
+        let line = format!(
+            "PATH --scale=1 --clients=1 --runtime=3s --warmup=1s --journal={journal} {store}"
+        );
+        app(&line, mounted.path()).expect(0);
+    }
+    let causes = |other: &str| {
+        let compared = fathom(["compare", "r1", other, &store, "--json"]).expect(0);
+        let compared: Value = serde_json::from_str(&compared.out).expect("JSON");
+        let all = compared["comparison"]["explanations"].as_array();
+        let [one] = &all.expect("explanations")[..] else {
+            panic!("{compared}")
+        };
+        let (causes, _) = one
+            .as_str()
+            .and_then(|text| text.split_once("; the rest"))
+            .unwrap_or_else(|| panic!("{one}"));
+        assert!(causes.contains("the second result is"), "{causes}");
+        causes.to_owned()
+    };
+    let slow = causes("r2");
+    // `time of a flush 10.3 ms in place of 2.12 ms`.
+    let flush = slow.split_once("time of a flush ").map(|(_, rest)| rest);
+    let flush = flush.unwrap_or_else(|| panic!("{slow}"));
+    let times: Vec<f64> = flush
+        .split(" ms")
+        .take(2)
+        .filter_map(|part| part.rsplit(' ').next()?.parse().ok())
+        .collect();
+    let [slower, faster] = times[..] else {
+        panic!("{slow}")
+    };
+    // A machine that wakes its threads late adds a millisecond or two to what the device takes.
+    assert!((10.0..14.0).contains(&slower), "{slow}");
+    assert!((2.0..6.0).contains(&faster), "{slow}");
+    let rollback = causes("r3");
+    assert!(rollback.contains("flushes "), "{rollback}");
+    assert!(!rollback.contains("time of a flush"), "{rollback}");
+}
+
+/// A file in the folder that `--keep` left below `place`.
+fn kept(place: &Path, name: &str) -> PathBuf {
+    let folders = names(place).into_iter().map(|folder| place.join(folder));
+    folders
+        .map(|folder| folder.join(name))
+        .find(|file| file.exists())
+        .unwrap_or_else(|| panic!("no {name} in {:?}", names(place)))
+}
+
+/// redb itself, opened afterwards, has a row of the history for each transaction, whose amounts sum to the balances of each table, as
+/// TPC-B demands; each row has the size that was asked for. A commit that is not synced is on the device after the last one, at the
+/// latest when the database is closed.
+#[test]
+fn redb_has_as_many_rows_as_transactions_were_counted() {
+    use redb::{ReadableDatabase, ReadableTable, TableDefinition};
+    let _turn = lock_machine_shared();
+    for (options, size, title) in [
+        ("", 100, "durability immediate"),
+        ("--setting=durability=none", 100, "durability none"),
+        (
+            "--setting=two_phase_commit=true --setting=value_size=400",
+            400,
+            "durability immediate, two-phase commit",
+        ),
+    ] {
+        let place = place();
+        let line = format!(
+            "redb PATH --scale=1 --clients=3 --runtime=1s --warmup=0s {options} --keep --json --no-store"
+        );
+        let result = json(&app(&line, place.path()).expect(0));
+        let app = &result["app"];
+        let transactions = number(&app["transactions"]);
+        assert!(transactions >= 1.0, "{app}");
+        let text = result["fathom"]["witnessed"]["application"].to_string();
+        assert!(text.contains(title), "{text}");
+        let file = kept(place.path(), "database.redb");
+        let database = redb::Database::open(file).expect("a database");
+        let read = database.begin_read().expect("a transaction");
+        let table = |name: &str| {
+            let table = read.open_table(TableDefinition::<u64, &[u8]>::new(name));
+            let rows = table.expect("a table");
+            let rows = rows.iter().expect("rows");
+            rows.map(|entry| entry.expect("a row").1.value().to_vec())
+                .collect::<Vec<_>>()
+        };
+        let sum = |rows: &[Vec<u8>]| {
+            let first = |row: &Vec<u8>| i64::from_le_bytes(row[..8].try_into().expect("8 bytes"));
+            rows.iter().map(first).sum::<i64>()
+        };
+        let history = table("history");
+        assert_eq!(history.len() as f64, transactions, "{options}");
+        assert_eq!(number(&app["counters"]["history_rows"]), transactions);
+        for (name, rows) in [("accounts", 100_000), ("tellers", 10), ("branches", 1)] {
+            let all = table(name);
+            assert_eq!(all.len(), rows, "{name}");
+            assert!(all.iter().all(|row| row.len() == size), "{name}");
+            assert_eq!(sum(&all), sum(&history), "{name}");
+        }
+        let changed = 3.0 * size as f64 + 50.0;
+        if let Some(amplification) = app["write_amplification"].as_f64() {
+            let devices = app["devices"].as_array().expect("devices");
+            let written = number(&devices.last().expect("a device")["written_bytes"]);
+            let share = amplification * changed * transactions / written;
+            assert!((share - 1.0).abs() < 1e-6, "{app}");
+        }
+    }
+}
+
+/// The documentation of redb: a commit calls fsync once, with two phases twice, and without durability never. Each flushes the device,
+/// and once more where the file has grown.
+#[test]
+fn a_commit_of_redb_flushes_the_device_as_its_documentation_says() {
+    require!(Loop);
+    let _turn = lock_machine_shared();
+    let disk = disk(256, "noinit_itable");
+    let mut flushes = Vec::new();
+    for options in [
+        "",
+        "--setting=two_phase_commit=true",
+        "--setting=durability=none",
+    ] {
+        let line = format!(
+            "redb PATH --scale=1 --clients=1 --runtime=2s --warmup=2s {options} --json --no-store"
+        );
+        let result = json(&app(&line, disk.path()).expect(0));
+        let app = &result["app"];
+        flushes.push(number(&disk.used(app)["flushes"]) / number(&app["transactions"]));
+    }
+    assert!((0.95..1.3).contains(&flushes[0]), "{flushes:?}");
+    assert!((1.95..2.4).contains(&flushes[1]), "{flushes:?}");
+    assert!(flushes[2] < 0.1, "{flushes:?}");
+}
+
+/// fjall itself, opened afterwards, has what redb has above. A commit that is only in the buffers of the kernel is in the journal when
+/// the database is opened again.
+#[test]
+fn fjall_has_as_many_rows_as_transactions_were_counted() {
+    let _turn = lock_machine_shared();
+    for (options, size, title) in [
+        ("", 100, "persist sync-data"),
+        (
+            "--setting=persist=sync-all --setting=value_size=400",
+            400,
+            "persist sync-all",
+        ),
+        // Tables in memory are written to the device meanwhile.
+        (
+            "--setting=persist=buffer --setting=max_memtable_size=1m",
+            100,
+            "persist buffer",
+        ),
+    ] {
+        let place = place();
+        let line = format!(
+            "fjall PATH --scale=1 --clients=3 --runtime=1s --warmup=0s {options} --keep --json --no-store"
+        );
+        let result = json(&app(&line, place.path()).expect(0));
+        let app = &result["app"];
+        let transactions = number(&app["transactions"]);
+        assert!(transactions >= 1.0, "{app}");
+        let text = result["fathom"]["witnessed"]["application"].to_string();
+        assert!(text.contains(title), "{text}");
+        let folder = kept(place.path(), "database.fjall");
+        let database = fjall::Database::builder(folder).open().expect("a database");
+        let table = |name: &str| {
+            let options = fjall::KeyspaceCreateOptions::default;
+            let table = database.keyspace(name, options).expect("a table");
+            let rows = table.iter();
+            rows.map(|entry| entry.value().expect("a row").to_vec())
+                .collect::<Vec<_>>()
+        };
+        let sum = |rows: &[Vec<u8>]| {
+            let first = |row: &Vec<u8>| i64::from_le_bytes(row[..8].try_into().expect("8 bytes"));
+            rows.iter().map(first).sum::<i64>()
+        };
+        let history = table("history");
+        assert_eq!(history.len() as f64, transactions, "{options}");
+        assert_eq!(number(&app["counters"]["history_rows"]), transactions);
+        for (name, rows) in [("accounts", 100_000), ("tellers", 10), ("branches", 1)] {
+            let all = table(name);
+            assert_eq!(all.len(), rows, "{name}");
+            assert!(all.iter().all(|row| row.len() == size), "{name}");
+            assert_eq!(sum(&all), sum(&history), "{name}");
+        }
+    }
+}
+
+/// The documentation of fjall: `SyncData` calls fdatasync, `SyncAll` fsync, `Buffer` neither. A commit makes its journal longer, so that
+/// fdatasync needs the size as well: both commit the journal of ext4. Its commit block is written between two flushes where the device
+/// has no FUA, as the loop device.
+#[test]
+fn a_commit_of_fjall_flushes_the_device_as_its_documentation_says() {
+    require!(Loop);
+    let _turn = lock_machine_shared();
+    let disk = disk(512, "noinit_itable");
+    let mut flushes = Vec::new();
+    for options in [
+        "",
+        "--setting=persist=sync-all",
+        "--setting=persist=buffer --setting=max_memtable_size=1g",
+    ] {
+        let line = format!(
+            "fjall PATH --scale=1 --clients=1 --runtime=2s --warmup=1s {options} --json --no-store"
+        );
+        let result = json(&app(&line, disk.path()).expect(0));
+        let app = &result["app"];
+        flushes.push(number(&disk.used(app)["flushes"]) / number(&app["transactions"]));
+    }
+    assert!((1.9..2.4).contains(&flushes[0]), "{flushes:?}");
+    assert!((1.9..2.4).contains(&flushes[1]), "{flushes:?}");
+    assert!(flushes[2] < 0.1, "{flushes:?}");
+}
+
+/// What a device did by /proc/diskstats: reads, bytes read, writes, bytes written.
+fn disk_counters(name: &str) -> [f64; 4] {
+    let text = fs::read_to_string("/proc/diskstats").expect("counters");
+    let line = text
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>())
+        .find(|fields| fields.get(2) == Some(&name))
+        .expect("the device");
+    let field = |place: usize| line[place].parse::<f64>().expect("a number");
+    [field(3), field(5) * 512.0, field(7), field(9) * 512.0]
+}
+
+/// The kernel counts the requests of the loop device; the streams come from its tracepoints and the names of the files. A commit of
+/// the write-ahead log writes a frame of 24 bytes and a page of 4 KiB for each changed page: at least the row of the account, and
+/// those of branch, teller and history; several clients write the same pages again. A commit of fjall is synced by itself, so that at
+/// least one block of its journal is written, of 1 KiB on a small ext4. ext4 does not fill its tables of inodes meanwhile:
+/// the kernel counts writes of zeros without data as writes.
+#[test]
+fn streams_sum_to_the_counters_of_the_device() {
+    require!(Loop);
+    if fathom_trace::Tracefs::open().is_err() {
+        return skip("needs tracefs");
+    }
+    let _turn = lock_machine_shared();
+    let disk = disk(256, "noinit_itable");
+    let name = disk.name();
+    let mut engines = vec![
+        ("sqlite", "--journal=wal-full", "log", 4.0 * 4120.0),
+        ("fjall", "", "log", 1024.0),
+    ];
+    if postgres().is_some() {
+        // The log of PostgreSQL is written in pages of 8 KiB; commits of several clients may share one.
+        engines.push(("postgres", "", "log", 8192.0 / 2.0));
+    }
+    for (engine, option, kind, least) in engines {
+        let line = format!(
+            "{engine} PATH --scale=1 --clients=2 --runtime=2s --warmup=0s {option} --json --no-store"
+        );
+        let before = disk_counters(&name);
+        let result = json(&app(&line, disk.path()).expect(0));
+        let after = disk_counters(&name);
+        let app = &result["app"];
+        let used = &app["streams"][0];
+        assert_eq!(used["device"], name.as_str(), "{}", app["unknown"]);
+        let streams = used["streams"].as_array().expect("streams");
+        let sum = |field: &str| {
+            let all: f64 = streams.iter().map(|one| number(&one[field])).sum();
+            // The kernel counts a flush without data as a write.
+            let flushes = number(&used["flush_requests"]);
+            all + if field == "writes" { flushes } else { 0.0 }
+        };
+        let counted = disk.used(app);
+        for (place, field) in ["reads", "read_bytes", "writes", "written_bytes"]
+            .iter()
+            .enumerate()
+        {
+            let kernel = number(&counted[*field]);
+            assert!(kernel <= after[place] - before[place], "{field}: {kernel}");
+            // Two requests more where one is under way at an end of the measured time.
+            let unit = if place % 2 == 0 {
+                2.0
+            } else {
+                2.0 * 512.0 * 1024.0
+            };
+            let slack = (kernel * 0.01).max(if kernel < 200.0 * unit { unit } else { 0.0 });
+            assert!(
+                (sum(field) - kernel).abs() <= slack,
+                "{engine} {field}: {} by stream, {kernel} by the kernel: {streams:?}",
+                sum(field)
+            );
+        }
+        let log = streams
+            .iter()
+            .find(|one| one["kind"] == kind)
+            .expect("a log");
+        let written = number(&log["written_bytes"]);
+        assert!(
+            written >= least * number(&app["transactions"]),
+            "{engine}: {written} bytes, {}",
+            app["transactions"]
+        );
+    }
+}
+
+/// The device takes 10 ms for a flush, and a durable commit of one client waits for at least one: at most 100 per second, and the
+/// commits are the limit. Without a flush there is no such limit.
+#[test]
+fn the_flush_of_a_slow_device_is_the_limit() {
+    require!(Fuse, Loop);
+    let _turn = lock_machine_shared();
+    let slow = FaultDevice::mount(DeviceOptions {
+        size: 128 << 20,
+        latency: Latency {
+            sync_us: 10_000,
+            ..Latency::default()
+        },
+        ..DeviceOptions::default()
+    })
+    .expect("a fault device");
+    let device = LoopDevice::attach(&slow.path(), LoopOptions::default()).expect("a loop device");
+    let mounted = Mount::format(device.path(), FsKind::Ext4, "").expect("a file system");
+    let line = "PATH --scale=1 --clients=1 --runtime=3s --warmup=0s --json --no-store";
+    let done = app(line, mounted.path()).expect(0);
+    let result = json(&done);
+    let app = &result["app"];
+    assert!(number(&app["tps"]) <= 100.0, "{app}");
+    assert!(number(&app["latency_ns"]["p50"]) >= 9e6, "{app}");
+    assert!(number(&app["commits_per_second"]) <= 100.0, "{app}");
+    assert_eq!(app["limit"]["kind"], "log", "{app}");
+}
+
+#[test]
+fn a_rate_is_kept_and_named_as_the_limit() {
+    let _turn = lock_machine_shared();
+    let place = place();
+    let line = "PATH --scale=1 --clients=4 --runtime=4s --warmup=0s --tps=50 --transaction=select-only --json --no-store";
+    let result = json(&app(line, place.path()).expect(0));
+    // 200 arrivals of a Poisson process: a deviation of 14, of which five are allowed.
+    let transactions = number(&result["app"]["transactions"]);
+    assert!((130.0..=270.0).contains(&transactions), "{transactions}");
+    assert!(number(&result["app"]["lag_ns"]["max"]) > 0.0);
+}
+
+/// The engines that are part of fathom, each with a file that is there when transactions may run.
+const IN_PROCESS: [(&str, &str); 3] = [
+    ("sqlite", "database.sqlite-shm"),
+    ("redb", "database.redb"),
+    ("fjall", "database.fjall/0.jnl"),
+];
+
+/// A load that has written to its database.
+fn running_load(place: &Scratch, (engine, file): (&str, &str)) -> Running {
+    let line = format!("{engine} PATH --scale=1 --runtime=100s --warmup=0s --no-store");
+    let running = start(program(arguments(&line, place.path())));
+    let private = || {
+        names(place.path())
+            .into_iter()
+            .find(|name| name.starts_with("fathom-app-"))
+    };
+    running.wait_until(file, || {
+        private().is_some_and(|name| place.join(name).join(file).exists())
+    })
+}
+
+#[test]
+fn an_interrupted_run_leaves_nothing() {
+    for engine in IN_PROCESS {
+        let place = place();
+        let running = running_load(&place, engine);
+        running.signal(Signal::INT);
+        let done = running.finish();
+        assert_eq!(done.code(), 130, "{engine:?}: {}{}", done.out, done.err);
+        assert_eq!(names(place.path()), Vec::<String>::new(), "{engine:?}");
+    }
+}
+
+#[test]
+fn two_runs_share_a_path() {
+    check_two_runs_share_a_path("sqlite", "database.sqlite-shm");
+    if postgres().is_some() {
+        check_two_runs_share_a_path("postgres", "pg/.s.PGSQL.5432");
+    }
+}
+
+#[test]
+fn a_server_needs_no_port() {
+    if postgres().is_none() {
+        return skip("PostgreSQL is not installed");
+    }
+    check_that_no_port_is_needed("postgres", 5432);
+}
+
+/// The process of the load notices that fathom was killed.
+#[test]
+fn a_killed_run_leaves_nothing() {
+    let place = place();
+    for engine in IN_PROCESS {
+        let running = running_load(&place, engine);
+        running.signal(Signal::KILL);
+        wait_until("the end of the load", || names(place.path()).is_empty());
+        drop(running.finish());
+        assert_eq!(processes_of(place.path()), Vec::<u32>::new(), "{engine:?}");
+    }
+    // Killed together with its children, it leaves the folder to the next run.
+    let left = place.join(format!("fathom-app-{}-4194304-1", {
+        let link = fs::read_link("/proc/self/ns/pid").expect("a namespace");
+        let link = link.to_string_lossy().into_owned();
+        link.split(['[', ']']).nth(1).expect("a number").to_owned()
+    }));
+    fs::create_dir(&left).expect("a folder");
+    let next = app(
+        "PATH --scale=1 --runtime=1s --warmup=0s --no-store",
+        place.path(),
+    )
+    .expect(0);
+    assert!(
+        next.err.contains("the database of a run that was killed"),
+        "{}",
+        next.err
+    );
+    assert_eq!(names(place.path()), Vec::<String>::new());
+}
+
+#[test]
+fn wrong_paths_and_options_are_refused() {
+    let place = place();
+    for (line, expected) in [
+        ("PATH/none", "none: cannot be used: No such file"),
+        (
+            "sqlite PATH --script=x.sql",
+            "--script is a script of pgbench",
+        ),
+        ("PATH --runtime=10ms", "too short for transactions"),
+        (
+            "oracle PATH",
+            "oracle is not an engine: sqlite, postgres, mariadb, rocksdb, redb, fjall",
+        ),
+        (
+            "redb",
+            "the directory is missing, as in `fathom app redb PATH`",
+        ),
+        (
+            "redb PATH --setting=durability=eventual",
+            "durability=eventual of redb: expected immediate or none",
+        ),
+        (
+            "redb PATH --setting=value_size=100,200",
+            "value_size applies when the database is created",
+        ),
+        ("redb PATH --setting=cache_size=1m", "cache_size of redb"),
+        (
+            "redb PATH --log-path=PATH",
+            "redb has one file, without a log",
+        ),
+        ("redb PATH --transaction=overwrite", "those of rocksdb"),
+        (
+            "fjall PATH --setting=persist=none",
+            "persist=none of fjall: expected sync-data, sync-all or buffer",
+        ),
+        (
+            "fjall PATH --setting=data_block_size=4k,8k",
+            "data_block_size applies when the database is created",
+        ),
+        (
+            "fjall PATH --log-path=PATH",
+            "fjall keeps its journal beside its tables",
+        ),
+        ("PATH --latency-limit=5ms", "--tps"),
+        ("PATH --setting=cache_size", "not NAME=VALUE"),
+        (
+            "PATH --setting=a=1 --setting=a=2",
+            "in one list, as in --setting=a=1,2",
+        ),
+        (
+            "PATH --clients=1,2 --repeats=100 --memory=1%,2%,3%,4%,5%,6%",
+            "more than 1000 steps",
+        ),
+        ("PATH --transaction=oltp_read_only", "those of mariadb"),
+        (
+            "mariadb PATH --transaction=select-only",
+            "those of sqlite, redb, fjall and postgres",
+        ),
+        (
+            "rocksdb PATH --tps=10",
+            "does not start operations at planned",
+        ),
+        ("PATH --distribution=pareto", "fathom app mariadb PATH"),
+        (
+            "mariadb PATH --tps=10 --latency-limit=5ms",
+            "sysbench skips no transactions",
+        ),
+    ] {
+        let done = app(line, place.path());
+        assert_eq!(done.code(), 2, "{line}: {}{}", done.out, done.err);
+        assert!(done.err.contains(expected), "{line}: {}", done.err);
+    }
+    assert_eq!(names(place.path()), Vec::<String>::new());
+}
+
+/// Regression 1430: `fathom app sqlite --runtime=1s DIR` was refused, for the directory had to follow the engine.
+#[test]
+fn r1430_options_may_stand_before_the_directory() {
+    let _turn = lock_machine_shared();
+    let place = place();
+    for (line, engine) in [
+        (
+            "sqlite --scale=1 --runtime=1s PATH --warmup=0s --json --no-store",
+            "sqlite",
+        ),
+        (
+            "--scale=1 redb --runtime=1s --warmup=0s PATH --json --no-store",
+            "redb",
+        ),
+        (
+            "--scale=1 --runtime=1s --warmup=0s --json --no-store PATH",
+            "sqlite",
+        ),
+    ] {
+        let result = json(&app(line, place.path()).expect(0));
+        assert_eq!(result["app"]["engine"], engine, "{line}");
+    }
+}
+
+#[test]
+fn a_path_in_memory_is_named() {
+    let shared = Path::new("/dev/shm");
+    let Ok(place) = Scratch::below(shared) else {
+        return skip("/dev/shm cannot be written");
+    };
+    for (engine, _) in IN_PROCESS {
+        let line = format!("{engine} PATH --scale=1 --runtime=1s --warmup=0s --json --no-store");
+        let result = json(&app(&line, place.path()));
+        let notes = result["app"]["notes"].to_string();
+        assert!(notes.contains("is in memory (tmpfs)"), "{engine}: {notes}");
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error_that_says_so() {
+    require!(Loop);
+    let disk = disk(48, "");
+    for (engine, _) in IN_PROCESS {
+        // At least 100 MB of data.
+        let line = format!("{engine} PATH --scale=10 --runtime=1s --no-store");
+        let done = app(&line, disk.path());
+        assert_eq!(done.code(), 2, "{engine}: {}{}", done.out, done.err);
+        assert!(
+            done.err.contains("no room for the database"),
+            "{engine}: {}",
+            done.err
+        );
+        assert_eq!(disk.left(), Vec::<String>::new(), "{engine}");
+    }
+}
+
+/// The disk is filled while transactions run: the log of SQLite cannot grow, nor the file of redb, nor the journal of fjall.
+#[test]
+fn a_disk_that_fills_midway_is_an_error_that_says_so() {
+    require!(Loop);
+    fills_midway("sqlite PATH --journal=rollback", "database.sqlite-journal");
+    fills_midway("redb PATH --setting=value_size=1k", "database.redb");
+    fills_midway("fjall PATH --setting=value_size=1k", "database.fjall/0.jnl");
+}
+
+fn fills_midway(engine: &str, file: &str) {
+    let disk = disk(512, "");
+    let line = format!("{engine} --scale=1 --clients=2 --runtime=60s --warmup=0s --no-store");
+    let running = start(program(arguments(&line, disk.path())));
+    let private = || {
+        let all = names(disk.path());
+        all.into_iter().find(|name| name.starts_with("fathom-app-"))
+    };
+    let running = running.wait_until("a transaction", || {
+        private().is_some_and(|name| {
+            let folder = disk.path().join(name);
+            folder.join("marks").exists() && folder.join(file).exists()
+        })
+    });
+    let filled = disk.path().join("filled");
+    let mut file = fs::File::create(&filled).expect("a file");
+    let block = vec![0; 1 << 16];
+    while std::io::Write::write_all(&mut file, &block).is_ok() {}
+    drop(file);
+    let done = running.finish();
+    assert!([1, 2].contains(&done.code()), "{}{}", done.out, done.err);
+    let text = format!("{}{}", done.out, done.err);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("no room for the database"), "{text}");
+    assert_eq!(disk.left(), ["filled"]);
+}
+
+/// A query reads one page of the table at random: where memory holds the share s of the pages, it misses with the probability 1 - s.
+/// Of 100 MB of data, 12 % and the memory for the programs, part of which holds data, leave 0.6 to 0.9.
+#[test]
+fn memory_can_be_limited() {
+    require!(Root);
+    let _turn = lock_machine_shared();
+    let place = place();
+    let line = "PATH --scale=10 --clients=1 --runtime=1s --warmup=0s --transaction=select-only --memory=200%,12% --json --no-store";
+    let done = app(line, place.path());
+    if done.err.contains("cannot limit the memory") {
+        return skip("no group with the memory controller can be created here");
+    }
+    let result = json(&done.expect(0));
+    let rows = result["memory"]["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 2);
+    let data = number(&result["memory"]["data_bytes"]);
+    for (row, share) in rows.iter().zip([2.0, 0.12]) {
+        assert!(
+            (number(&row["limit_bytes"]) / data - share).abs() < 0.01,
+            "{row}"
+        );
+    }
+    let misses: Vec<f64> = result["app"]
+        .as_array()
+        .expect("runs")
+        .iter()
+        .map(|run| number(&run["io"]["read_bytes"]) / 4096.0 / number(&run["transactions"]))
+        .collect();
+    assert!(misses[0] < 0.2, "all of it is in memory: {misses:?}");
+    assert!((0.5..=1.1).contains(&misses[1]), "{misses:?}");
+}
+
+/// Whether PostgreSQL can be run here.
+fn postgres() -> Option<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
+    versions
+        .flatten()
+        .map(|entry| entry.path().join("bin"))
+        .find(|bin| bin.join("initdb").exists() && bin.join("pgbench").exists())
+}
+
+/// pgbench prints its own summary of the same transactions, and the server counts its commits.
+#[test]
+fn pgbench_and_the_server_count_the_same_transactions() {
+    if postgres().is_none() {
+        return skip("PostgreSQL is not installed");
+    }
+    let _turn = lock_machine_shared();
+    let place = place();
+    let line = "postgres PATH --scale=1 --clients=2 --runtime=2s --warmup=0s --json --no-store";
+    let done = app(line, place.path()).expect(0);
+    let result = json(&done);
+    let app = &result["app"];
+    let transactions = number(&app["transactions"]);
+    assert_eq!(
+        number(&app["summary"]["transactions"]),
+        transactions,
+        "{app}"
+    );
+    let close = |ours: f64, theirs: f64, share: f64| (ours / theirs - 1.0).abs() <= share;
+    // pgbench leaves out connecting, and fathom what follows the last transaction.
+    let tps = number(&app["tps"]);
+    assert!(close(tps, number(&app["summary"]["tps"]), 0.1), "{app}");
+    let mean = number(&app["latency_ns"]["mean"]) / 1e6;
+    assert!(
+        close(mean, number(&app["summary"]["latency_ms"]), 0.1),
+        "{app}"
+    );
+    let commits = number(&app["counters"]["pg_stat_database.xact_commit"]);
+    assert!(
+        commits >= transactions && commits <= transactions + 50.0,
+        "{commits} {transactions}"
+    );
+    assert_eq!(names(place.path()), Vec::<String>::new());
+    assert_eq!(processes_of(place.path()), Vec::<u32>::new());
+}
+
+#[test]
+fn a_killed_server_is_an_error_with_its_log() {
+    if postgres().is_none() {
+        return skip("PostgreSQL is not installed");
+    }
+    let place = place();
+    let running = start(program(arguments(
+        "postgres PATH --scale=1 --runtime=100s --warmup=0s --json --no-store",
+        place.path(),
+    )));
+    let bench = || {
+        processes_of(place.path()).into_iter().find(|pid| {
+            fs::read_to_string(format!("/proc/{pid}/comm"))
+                .is_ok_and(|name| name.trim() == "pgbench")
+                && fs::read(format!("/proc/{pid}/cmdline"))
+                    .is_ok_and(|line| line.windows(6).any(|part| part == b"-T\x00100"))
+        })
+    };
+    let running = running.wait_until("pgbench", || bench().is_some());
+    let server = processes_of(place.path())
+        .into_iter()
+        .find(|pid| {
+            fs::read_to_string(format!("/proc/{pid}/comm"))
+                .is_ok_and(|name| name.trim() == "postgres")
+        })
+        .expect("the server");
+    kill(server, Signal::KILL);
+    let done = running.finish();
+    assert_eq!(done.code(), 1, "{}{}", done.out, done.err);
+    let error = json(&done)["app"]["error"].to_string();
+    assert!(
+        error.contains("postgres failed") || error.contains("pgbench failed"),
+        "{error}"
+    );
+    wait_until("the end of the server", || {
+        processes_of(place.path()).is_empty()
+    });
+    assert_eq!(names(place.path()), Vec::<String>::new());
+}
+
+#[test]
+fn a_killed_run_leaves_no_server() {
+    if postgres().is_none() {
+        return skip("PostgreSQL is not installed");
+    }
+    let (place, log) = (place(), place());
+    let line = format!(
+        "postgres PATH --log-path={} --scale=1 --runtime=100s --warmup=0s --no-store",
+        log.path().display()
+    );
+    let running = start(program(arguments(&line, place.path())));
+    let running = running.wait_until("the server", || {
+        processes_of(place.path()).iter().any(|pid| {
+            fs::read_to_string(format!("/proc/{pid}/comm"))
+                .is_ok_and(|name| name.trim() == "postgres")
+        })
+    });
+    assert_eq!(names(log.path()).len(), 1, "the folder of the log");
+    running.signal(Signal::KILL);
+    wait_until("the end of all", || {
+        processes_of(place.path()).is_empty()
+            && names(place.path()).is_empty()
+            && names(log.path()).is_empty()
+    });
+    drop(running.finish());
+}
+
+/// db_bench prints its own rate and mean, and the histogram has as many operations. Each of them was synced, by itself or with
+/// others of its group.
+#[test]
+fn db_bench_counts_the_same_operations() {
+    if !Path::new("/usr/bin/db_bench").exists() {
+        return skip("rocksdb-tools is not installed");
+    }
+    let _turn = lock_machine_shared();
+    let place = place();
+    let line = "rocksdb PATH --scale=1 --clients=2 --runtime=2s --warmup=0s --json --no-store";
+    let result = json(&app(line, place.path()).expect(0));
+    let app = &result["app"];
+    assert_eq!(app["transaction"], "overwrite");
+    let operations = number(&app["transactions"]);
+    assert!(operations >= 1.0, "{app}");
+    assert_eq!(number(&app["summary"]["transactions"]), operations, "{app}");
+    let share = number(&app["tps"]) / number(&app["summary"]["tps"]);
+    assert!((0.97..=1.03).contains(&share), "{app}");
+    let synced = number(&app["counters"]["rocksdb.wal.synced"]);
+    assert!(synced >= 1.0 && synced <= operations, "{app}");
+    // A key of 16 bytes and a value of 100.
+    let written = number(&app["counters"]["rocksdb.bytes.written"]);
+    assert!(written >= 116.0 * operations, "{app}");
+    assert_eq!(names(place.path()), Vec::<String>::new());
+}
+
+#[test]
+fn a_server_that_does_not_start_is_an_error_with_its_last_lines() {
+    if postgres().is_none() {
+        return skip("PostgreSQL is not installed");
+    }
+    check_that_a_failed_start_is_explained("postgres", "shared_buffers");
+}
+
+#[test]
+fn no_root_is_needed() {
+    require!(Root);
+    let _turn = lock_machine_shared();
+    let place = place();
+    std::os::unix::fs::chown(place.path(), Some(65534), Some(65534)).expect("an owner");
+    let copy = place.join("program");
+    fs::copy(FATHOM, &copy).expect("a copy");
+    let data = place.join("data");
+    fs::create_dir(&data).expect("a directory");
+    std::os::unix::fs::chown(&data, Some(65534), Some(65534)).expect("an owner");
+    let mut command = Command::new("setpriv");
+    command
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(&copy)
+        .args(arguments(
+            "PATH --scale=1 --runtime=1s --warmup=0s --json --no-store",
+            &data,
+        ))
+        .env("FATHOM_STORE", "none")
+        .env("HOME", place.path());
+    let done = start(command).finish().expect(0);
+    assert!(number(&json(&done)["app"]["transactions"]) >= 1.0);
+    assert_eq!(names(&data), Vec::<String>::new());
+}
+
+/// Lists of clients and repeats become cells of one stored run, which the commands for results read.
+#[test]
+fn steps_are_cells_of_one_stored_run() {
+    let _turn = lock_machine_shared();
+    let place = place();
+    let store = format!("--store={}", place.join("store").display());
+    let run = || {
+        let line = format!(
+            "PATH --scale=1 --clients=1,2 --repeats=2 --setting=cache_size=500 --runtime=1s --warmup=0s --json {store}"
+        );
+        json(&app(&line, place.path()).expect(0))
+    };
+    let result = run();
+    let rows = result["steps"]["rows"].as_array().expect("rows");
+    let axes: Vec<String> = rows.iter().map(|row| row["axes"].to_string()).collect();
+    let expected = [("1", "1"), ("2", "1"), ("1", "2"), ("2", "2")];
+    let expected = expected
+        .map(|(clients, repeat)| format!(r#"[["clients","{clients}"],["repeat","{repeat}"]]"#));
+    assert_eq!(axes, expected);
+    for (part, clients) in result["app"]
+        .as_array()
+        .expect("runs")
+        .iter()
+        .zip([1, 2, 1, 2])
+    {
+        assert_eq!(part["clients"], clients);
+        assert_eq!(part["settings"]["cache_size"], "500");
+    }
+    let sentence = result["sentences"][0].as_str().expect("a sentence");
+    assert!(sentence.contains("within 5 % of the most"), "{sentence}");
+    let shown = fathom(["show", "r1", &store]).expect(0);
+    // The table has the figures of each cell in the same columns.
+    let rates = rows.iter().map(|row| number(&row["tps"]).round() as u64);
+    for (line, rate) in shown
+        .out
+        .lines()
+        .filter(|line| line.starts_with("r1."))
+        .zip(rates)
+    {
+        let digits: String = line.chars().filter(|c| *c != ',').collect();
+        assert!(digits.contains(&format!(" {rate} ")), "{}", shown.out);
+    }
+    assert!(
+        shown.out.contains("clients") && shown.out.contains("Answer:"),
+        "{}",
+        shown.out
+    );
+    let listed = fathom(["runs", &store]).expect(0);
+    assert!(listed.out.contains("app"), "{}", listed.out);
+    run();
+    let compared = fathom(["compare", "r1", "r2", &store]);
+    assert!(
+        [0, 1].contains(&compared.code()),
+        "{}{}",
+        compared.out,
+        compared.err
+    );
+    assert!(compared.out.contains("clients=2"), "{}", compared.out);
+    let picture = place.join("steps.svg");
+    fathom([
+        "plot",
+        "r1",
+        "--chart=compare",
+        &store,
+        "-o",
+        &picture.display().to_string(),
+    ])
+    .expect(0);
+    let picture = fs::read_to_string(picture).expect("a picture");
+    assert!(picture.contains("<svg"));
+    // A setting is refused where it is not known what a crash can cost with it, before anything is created.
+    let done = app(
+        "PATH --scale=1 --setting=no_such_setting=1 --runtime=1s --no-store",
+        place.path(),
+    );
+    assert_eq!(done.code(), 2, "{}{}", done.out, done.err);
+    assert!(
+        done.err.contains("no_such_setting of SQLite"),
+        "{}",
+        done.err
+    );
+}
+
+/// A point query reads one page of the table and those of the index that are not in memory. With memory for all of the data nearly
+/// none come from the device.
+#[test]
+fn less_memory_means_more_and_smaller_reads() {
+    require!(Root);
+    if postgres().is_none() {
+        return skip("PostgreSQL is not installed");
+    }
+    let _turn = lock_machine_shared();
+    let place = place();
+    let line = "postgres PATH --scale=5 --clients=2 --runtime=3s --warmup=1s --transaction=select-only --memory=100%,6% --json --no-store";
+    let done = app(line, place.path());
+    if done.err.contains("cannot limit the memory") {
+        return skip("no group with the memory controller can be created here");
+    }
+    let result = json(&done.expect(0));
+    let rows = result["memory"]["rows"].as_array().expect("rows");
+    let reads: Vec<f64> = rows
+        .iter()
+        .map(|row| number(&row["reads_per_transaction"]))
+        .collect();
+    assert!(reads[1] >= 5.0 * reads[0], "{rows:?}");
+    let sizes: Vec<f64> = rows
+        .iter()
+        .map(|row| number(&row["mean_read_bytes"]))
+        .collect();
+    assert!(sizes[1] >= 4096.0, "{rows:?}");
+    // Where nearly nothing is read, the mean size is that of a few pages.
+    let seconds = 3.0;
+    if number(&rows[0]["reads_per_second"]) * seconds >= 500.0 {
+        assert!(sizes[0] > sizes[1], "{rows:?}");
+    }
+    let words = result["sentences"].to_string();
+    assert!(
+        words.contains("times as many") || words.contains("nearly none"),
+        "{words}"
+    );
+}
+
+#[test]
+fn the_log_can_be_on_another_device() {
+    require!(Loop);
+    let _turn = lock_machine_shared();
+    let (data, log) = (disk(512, ""), disk(512, ""));
+    if postgres().is_some() {
+        check_that_the_log_is_on_its_device("postgres", &data, &log);
+    }
+    if Path::new("/usr/bin/db_bench").exists() {
+        check_that_the_log_is_on_its_device("rocksdb", &data, &log);
+    }
+    let refused = app(
+        &format!("PATH --log-path={}", log.path().display()),
+        data.path(),
+    );
+    assert_eq!(refused.code(), 2);
+    assert!(
+        refused.err.contains("SQLite keeps its log beside"),
+        "{}",
+        refused.err
+    );
+}
