@@ -95,6 +95,7 @@ pub(crate) fn entry(members: &[Member], recording: &Recording) -> Entry {
         offered: offered(members),
         notes: notes(members),
         summary: Vec::new(),
+        diagnosis: None,
         series: series(members, recording.plan.interval),
         observed: members.iter().find_map(|m| m.seen.observed.clone()),
         directions,

@@ -38,6 +38,7 @@ mod contradictions;
 mod damage;
 mod detectors;
 mod device_class;
+mod diagnosis;
 mod direction;
 mod disk;
 mod distinct_blocks;

@@ -1,18 +1,19 @@
 //! The entry point: converts a recording to findings.
 
-use fathom_model::{Entry, Finding, Findings, Medium, Recording, Weight};
+use fathom_model::{Diagnosis, Entry, Finding, Findings, Recording, Weight};
 
 use crate::blame::blame_sheet;
 use crate::catalogue::{FindingKind, detectors};
 use crate::detectors::{EntryContext, RunContext, detect, verdict};
+use crate::diagnosis::{Evidence, diagnose};
 use crate::direction::bandwidth_share;
 use crate::disk::disk_summary;
 use crate::entry::entry;
 use crate::group::groups;
 use crate::hosts;
 use crate::layers::layers;
-use crate::members::entries;
-use crate::summary_sentences::summary_sentences;
+use crate::members::{Member, entries};
+use crate::summary_sentences::{busiest, summary_sentences};
 use crate::totals::totals;
 use crate::witnessed;
 
@@ -64,13 +65,17 @@ pub fn findings_with(recording: &Recording, kinds: &[&FindingKind]) -> Findings 
     } else {
         found_on_hosts(&run, kinds)
     };
-    let limits = &recording.conditions.limits;
-    let medium = medium(&run);
+    let diagnoses: Vec<Option<Diagnosis>> = run
+        .entries
+        .iter()
+        .map(|entry| diagnosis_of_entry(&run, entry, &found))
+        .collect();
     let summaries: Vec<_> = run
         .entries
         .iter()
+        .zip(&diagnoses)
         .enumerate()
-        .map(|(place, entry)| {
+        .map(|(place, (entry, diagnosis))| {
             if let Some(witnessed) = run.witnessed() {
                 return if place == 0 {
                     witnessed::sentences(recording, witnessed)
@@ -78,15 +83,17 @@ pub fn findings_with(recording: &Recording, kinds: &[&FindingKind]) -> Findings 
                     witnessed::block_sentences(entry)
                 };
             }
-            let mut sentences = summary_sentences(entry, limits, medium, &found);
+            let mut sentences = summary_sentences(entry, diagnosis.as_ref(), &found);
             sentences.extend(layers(&run, entry));
             sentences
         })
         .collect();
     entries
         .iter_mut()
-        .zip(summaries)
-        .for_each(|(entry, summary)| entry.summary = summary);
+        .zip(summaries.into_iter().zip(diagnoses))
+        .for_each(|(entry, (summary, diagnosis))| {
+            (entry.summary, entry.diagnosis) = (summary, diagnosis);
+        });
     let plan = &recording.plan;
     Findings {
         personality: plan.personality,
@@ -129,6 +136,31 @@ pub fn findings_with(recording: &Recording, kinds: &[&FindingKind]) -> Findings 
     }
 }
 
+/// What limits an entry. What limits the I/O of other programs is not known.
+fn diagnosis_of_entry(
+    run: &RunContext,
+    entry: &EntryContext,
+    found: &[Finding],
+) -> Option<Diagnosis> {
+    let main = busiest(entry.figures)?;
+    if run.witnessed().is_some() || entry.members.iter().any(Member::is_observed) {
+        return None;
+    }
+    let recording = run.recording;
+    Some(diagnose(&Evidence {
+        context: entry,
+        main,
+        limits: &recording.conditions.limits,
+        found,
+        steal_percent: recording.host.steal_percent,
+        probes: if run.entries.len() == 1 {
+            &recording.depth_probes
+        } else {
+            &[]
+        },
+    }))
+}
+
 /// What is found on each host by itself, and between the hosts. Conditions of one host say nothing about another one.
 fn found_on_hosts(run: &RunContext, kinds: &[&FindingKind]) -> Vec<Finding> {
     let (between, own): (Vec<&FindingKind>, Vec<&FindingKind>) =
@@ -165,19 +197,4 @@ fn found_on_hosts(run: &RunContext, kinds: &[&FindingKind]) -> Vec<Finding> {
         .collect();
     found.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
     found
-}
-
-/// The medium of all devices below the targets; unknown if they differ.
-fn medium(run: &RunContext) -> Medium {
-    let mut media = run
-        .devices()
-        .into_iter()
-        .map(|device| device.before.medium)
-        .filter(|medium| *medium != Medium::Below);
-    let first = media.next().unwrap_or_default();
-    if media.all(|other| other == first) {
-        first
-    } else {
-        Medium::Unknown
-    }
 }

@@ -98,6 +98,7 @@ pub fn merge(plan: &Plan, hosts: Vec<ReceivedHost>) -> Result<Recording, MergeEr
         end: worst_end(received().map(|(_, recording)| recording.end)),
         messages: Vec::new(),
         blame: None,
+        depth_probes: Vec::new(),
         hosts: Vec::new(),
     };
     for host in hosts {

@@ -4,7 +4,7 @@
 
 use crate::names::named;
 use crate::{
-    BlameSheet, Bytes, ClockFacts, Conditions, Counts, Damage, DiskCounters, Histogram,
+    BlameSheet, Bytes, ClockFacts, Conditions, Counts, Damage, Diagnosis, DiskCounters, Histogram,
     HostRecording, HostSummary, LatencyTarget, Nanos, ObservedIo, Override, PerDirection,
     Personality, Provenance, RunEnd, SparseHistogram, SpecReport, Stall, SteadyRecording,
     SteadySample, TargetRecording, VerifyCounts, fio_bins::fio_bins,
@@ -268,6 +268,8 @@ pub struct Entry {
     pub notes: Vec<String>,
     /// Bottleneck, remedy, recommended queue depth and tail latency: sentences, each with its figures.
     pub summary: Vec<String>,
+    /// What limits its rate; `None` without I/O, and for the I/O of other programs.
+    pub diagnosis: Option<Diagnosis>,
     /// The measured time, interval by interval, all members added: the points of every chart over time.
     pub series: Vec<MergedInterval>,
     /// Block I/O of other programs, seen through tracepoints.

@@ -97,6 +97,7 @@ impl Recording {
                     end: part.end,
                     messages: part.messages.clone(),
                     blame: None,
+                    depth_probes: Vec::new(),
                     hosts: Vec::new(),
                 }
             })

@@ -3,8 +3,9 @@
 //! A recording holds no judgement and no derived statistic; `fathom-analyse` makes those from it.
 
 use crate::{
-    BlameRecording, Bytes, Conditions, Damage, DamageCounts, Direction, Histogram, HostPart, Nanos,
-    ObservedIo, PerDirection, Plan, SparseHistogram, SteadyRule, TargetRecording, Witnessed,
+    BlameRecording, Bytes, Conditions, Damage, DamageCounts, DepthProbe, Direction, Histogram,
+    HostPart, Nanos, ObservedIo, PerDirection, Plan, SparseHistogram, SteadyRule, TargetRecording,
+    Witnessed,
 };
 
 /// One whole run.
@@ -38,6 +39,8 @@ pub struct Recording {
     pub blame: Option<BlameRecording>,
     /// The hosts of a run on several hosts; empty for one host.
     pub hosts: Vec<HostPart>,
+    /// The load of the only section of the plan at other queue depths, measured after the run.
+    pub depth_probes: Vec<DepthProbe>,
 }
 
 /// How a run ended.

@@ -3,11 +3,11 @@
 use fathom_model::{Finding, Nanos, Weight};
 
 use super::{EntryContext, RunContext};
+use crate::diagnosis::NEAR_CEILING_SHARE;
 use crate::entry::percent_of;
 use crate::figures::{percent, rate};
 use crate::job_summary::is_open_loop;
 use crate::members::Member;
-use crate::summary_sentences::NEAR_CEILING;
 
 /// A worker that waits for its target has idle time; above this share it has almost none.
 const FULL_PERCENT: f64 = 95.0;
@@ -26,7 +26,8 @@ fn near_ceiling(entry: &EntryContext) -> Option<Finding> {
         .members
         .iter()
         .all(super::super::members::Member::is_null);
-    if null || is_open_loop(&entry.members.first()?.job.pace) || iops < NEAR_CEILING * ceiling {
+    if null || is_open_loop(&entry.members.first()?.job.pace) || iops < NEAR_CEILING_SHARE * ceiling
+    {
         return None;
     }
     let evidence = format!(

@@ -4,24 +4,111 @@ use fathom_analyse::findings;
 use fathom_model::*;
 
 use crate::sample::*;
-use crate::triggers::{below, faulty_runs, with, writes};
+use crate::triggers::{faulty_runs, with, writes};
 
 fn summary(recording: &Recording) -> Vec<String> {
     findings(recording).entries.remove(0).summary
 }
 
-/// 4,000 per second of 1 ms each: 4 in flight, nothing waits.
+/// 4,000 per second of 1 ms each are 4 in flight, with a target of four servers as well as with one of a single server of 0.25 ms:
+/// one depth does not tell them apart.
 #[test]
-fn a_queue_without_waiting_is_the_limit() {
+fn one_depth_names_no_limit_and_says_what_would_show_it() {
     assert_eq!(
         summary(&clean()),
         [
             "Reached 4,000 reads per second (15.62 MiB/s) at 1.00 ms on average.",
-            "The queue depth is the limit, not the target: with 4 in flight and 1.00 ms each, at most 4,000 per second are possible, and almost nothing waits (without a queue an I/O takes 1.00 ms).",
-            "More I/Os in flight would raise the limit: at this latency 8,000 per second need a depth of 8, and so on until the latency rises.",
+            "With 4 in flight an I/O takes 1.00 ms. One depth does not tell whether the queue depth or the target is the limit; a run with iodepth=2 and one with iodepth=8 do.",
             "Tail: half of the reads took 1.00 ms or less, 99 of 100 took 1.00 ms or less (1.0 times that), the slowest 1.00 \
              ms; no percentile is twice the previous one.",
         ]
+    );
+}
+
+fn probe(depth: u32, iops: f64) -> DepthProbe {
+    DepthProbe {
+        depth,
+        ios: 1_000,
+        iops,
+        mean_ns: f64::from(depth) / iops * 1e9,
+    }
+}
+
+/// The cause with other depths of the same load, by the arithmetic of closed loops: X = min(N / R0, Xmax).
+#[test]
+fn other_depths_of_the_load_tell_what_limits_it() {
+    let cause = |probes: &[DepthProbe]| {
+        let recording = with(|r| r.depth_probes = probes.to_vec());
+        let mut entry = findings(&recording).entries.remove(0);
+        let diagnosis = entry.diagnosis.take().expect("a diagnosis");
+        assert!(diagnosis.sentences.len() == 1, "{diagnosis:?}");
+        (
+            diagnosis.cause,
+            diagnosis.certainty,
+            diagnosis.sentences.concat(),
+        )
+    };
+    // 64 servers of 1 ms: twice the depth gives twice the rate.
+    let (servers, certainty, text) =
+        cause(&[probe(1, 1_000.0), probe(2, 2_000.0), probe(8, 8_000.0)]);
+    assert_eq!(
+        (servers, certainty),
+        (LimitCause::QueueDepth, Certainty::Fact)
+    );
+    assert_eq!(
+        text,
+        "The queue depth is the limit: 4 in flight reach 4,000 per second at 1.00 ms each, 8 reach 8,000 at 1.00 ms; alone, an I/O takes 1.00 ms."
+    );
+    // A single server of 0.25 ms: all depths have the same rate.
+    let (server, certainty, text) =
+        cause(&[probe(1, 4_000.0), probe(2, 4_000.0), probe(8, 4_000.0)]);
+    assert_eq!((server, certainty), (LimitCause::Target, Certainty::Fact));
+    assert!(
+        text.ends_with("8 reach 4,000 at 2.00 ms; alone, an I/O takes 250 us."),
+        "{text}"
+    );
+    // Five servers: the knee is between 4 and 8.
+    assert_eq!(cause(&[probe(8, 5_000.0)]).0, LimitCause::Knee);
+    assert_eq!(cause(&[probe(8, 3_000.0)]).0, LimitCause::TooDeep);
+    // Too few I/Os, or no deeper probe, tell nothing.
+    let few = DepthProbe {
+        ios: 99,
+        ..probe(8, 8_000.0)
+    };
+    assert_eq!(cause(&[few]).0, LimitCause::NotKnown);
+    assert_eq!(cause(&[probe(1, 1_000.0)]).0, LimitCause::NotKnown);
+}
+
+/// A run of 6,000 of 6,001 planned I/Os keeps up: the last one was due when the run ended.
+#[test]
+fn an_open_loop_keeps_up_until_it_loses_more_than_its_last_io() {
+    let cause = |unsent: u64| {
+        let mut recording = open_loop();
+        let counts = &mut recording.jobs[0].directions[Direction::Read].counts;
+        (counts.planned, counts.not_sent) = (counts.planned + unsent, unsent);
+        let entry = findings(&recording).entries.remove(0);
+        entry.diagnosis.expect("a diagnosis").cause
+    };
+    assert_eq!(cause(0), LimitCause::PlannedRate);
+    assert_eq!(cause(1), LimitCause::PlannedRate);
+    assert_eq!(cause(500), LimitCause::NotKnown);
+}
+
+/// A synchronous engine has one I/O in flight for each job, whatever iodepth says.
+#[test]
+fn the_depth_of_a_synchronous_engine_is_one() {
+    let mut planned = job("clean");
+    (planned.queue.depth, planned.engine.kind) = (8, EngineKind::Psync);
+    let mut r = run_of(vec![planned]);
+    fill(&mut r, 0, Direction::Read, 10_000, MS);
+    let sentences = summary(&r);
+    assert_eq!(
+        sentences[1],
+        "psync ignores iodepth=8: each job has 1 I/O in flight."
+    );
+    assert!(
+        sentences[2].starts_with("One I/O at a time: 1,000 per second at 1.00 ms each."),
+        "{sentences:?}"
     );
 }
 
@@ -49,89 +136,15 @@ fn the_time_of_an_io_is_divided_between_layers() {
     );
 }
 
-/// A tenth in `fast` microseconds, the rest in `slow`, at depth 4.
-fn two_latencies(r: &mut Recording, fast: u64, slow: u64) {
-    let JobRecording {
-        directions,
-        intervals,
-        ..
-    } = &mut r.jobs[0];
-    let mut part = Histogram::new();
-    part.record_n(fast, 40);
-    part.record_n(slow, 360);
-    let d = &mut directions[Direction::Read];
-    d.clat = Histogram::new();
-    for interval in intervals {
-        interval.directions[Direction::Read].clat = SparseHistogram::pack(&part);
-        d.clat.merge(&part);
-    }
-    r.plan.jobs[0].accounting.percentiles = vec![1.0, 5.0, 50.0, 99.0];
-}
-
-/// A tenth in 0.25 ms, the rest in 1.083 ms: mean 1 ms, of which 0.75 wait; 4,000 x 0.25 ms = 1 is
-/// deep enough.
 #[test]
-fn a_queue_with_waiting_is_deeper_than_needed() {
-    let sentences = summary(&with(|r| two_latencies(r, MS / 4, MS * 13 / 12)));
-    assert_eq!(
-        sentences[1],
-        "The target is the limit: of the average 1.00 ms, 750 us is waiting in its queue (without a queue an I/O takes 250 us)."
-    );
-    assert_eq!(
-        sentences[2],
-        "A queue depth of 1 is enough for this rate (4,000 per second x 250 us); the configured 4 mostly adds waiting, so only a faster target would raise the limit."
-    );
-}
-
-/// Regression 0760: one result at depth 32 of a disk with command queueing claimed that a depth of 2 is enough for its rate. A
-/// Samsung F1 does 72 random reads per second one at a time, and 1.82 times as many at depth 32 (fio-plot's measurements), so that
-/// the product of rate and latency without a queue is only a lower bound. Flash and sequential I/O keep their sentence.
-#[test]
-fn one_depth_of_a_disk_does_not_show_which_depth_is_enough() {
-    let medium = |medium| {
-        with(|r| {
-            two_latencies(r, MS / 4, MS * 13 / 12);
-            r.targets = vec![below(|device| device.medium = medium)];
-        })
-    };
-    let sentence = |recording: &Recording| {
-        let sentences = summary(recording);
-        sentences
-            .into_iter()
-            .find(|sentence| sentence.contains("queue depth of"))
-            .expect("a sentence about the depth")
-    };
-    let disk = sentence(&medium(Medium::Disk));
-    assert_eq!(
-        disk,
-        "This rate needs a queue depth of at least 1 (4,000 per second x 250 us); how much of the configured 4 it needs is not known from one depth, because a disk serves more I/Os per second when it can choose among more: a sweep over iodepth shows it."
-    );
-    assert!(sentence(&medium(Medium::Flash)).contains("A queue depth of 1 is enough"));
-    let mut sequential = medium(Medium::Disk);
-    sequential.plan.jobs[0].pattern.access = Access::Sequential { skip: 0 };
-    assert!(sentence(&sequential).contains("A queue depth of 1 is enough"));
-    // Behind a hypervisor, and in a simulation, the medium is unknown; 4 ms are those of a disk.
-    let slow = with(|r| two_latencies(r, 4 * MS, 13 * MS));
-    assert!(
-        sentence(&slow).contains("at least 16"),
-        "{}",
-        sentence(&slow)
-    );
-}
-
-#[test]
-fn the_limit_at_depth_1_is_one_over_the_latency() {
+fn one_io_at_a_time_does_not_tell_what_more_would_reach() {
     let mut planned = job("clean");
     (planned.queue.depth, planned.queue.low, planned.engine.kind) = (1, 1, EngineKind::Psync);
     let mut r = run_of(vec![planned]);
     fill(&mut r, 0, Direction::Read, 10_000, MS);
-    let sentences = summary(&r);
-    assert!(
-        sentences[1].starts_with(
-            "One I/O at a time is the limit: at 1.00 ms each, at most 1,000 per second"
-        ),
-        "{}",
-        sentences[1]
+    assert_eq!(
+        summary(&r)[1],
+        "One I/O at a time: 1,000 per second at 1.00 ms each. One depth does not tell what more in flight would reach; a run with iodepth=2 and one with iodepth=8 do."
     );
 }
 
@@ -146,8 +159,9 @@ fn known_limits_are_named() {
         }];
     });
     assert!(
-        summary(&limited)[1]
-            .contains("The control group of this process limits vda to 4,100 I/Os per second"),
+        summary(&limited)[1].contains(
+            "A control group of this process is the limit: it allows 4,100 reads per second on vda, and the run reached 98 %"
+        ),
         "{:?}",
         summary(&limited)
     );
@@ -160,7 +174,7 @@ fn known_limits_are_named() {
     );
     let open = open_loop();
     assert!(
-        summary(&open)[1].contains("(200 reads per second), and the target keeps up"),
+        summary(&open)[1].contains("(200 reads per second), and the target keeps up: all "),
         "{:?}",
         summary(&open)
     );
@@ -198,8 +212,6 @@ fn a_busy_host_comes_before_the_target() {
         sentences[1].starts_with("This host, not the target, is probably the limit (F023): "),
         "{sentences:?}"
     );
-    // 4,000 per second of 1 ms each are 4 in flight.
-    assert!(sentences[2].starts_with("To raise the limit: ") && sentences[2].ends_with("; a queue depth of 4 is enough for this rate (4,000 per second x 1.00 ms without waiting)."), "{sentences:?}");
     assert_eq!(
         sentences.last().map(String::as_str),
         Some("1 finding changes the meaning of these figures: F023 HOST_BUSY.")
@@ -207,7 +219,7 @@ fn a_busy_host_comes_before_the_target() {
 }
 
 #[test]
-fn every_sentence_has_its_figures_and_there_are_three_to_six() {
+fn every_sentence_has_its_figures_and_there_are_two_to_six() {
     let clean_ones = [clean(), open_loop(), writes(|_| {})];
     for r in clean_ones
         .into_iter()
@@ -216,7 +228,7 @@ fn every_sentence_has_its_figures_and_there_are_three_to_six() {
         let judged = findings(&r);
         for entry in judged.entries.iter().filter(|entry| entry.counts.ok > 0) {
             assert!(
-                (3..=6).contains(&entry.summary.len()),
+                (2..=6).contains(&entry.summary.len()),
                 "{:?}",
                 entry.summary
             );

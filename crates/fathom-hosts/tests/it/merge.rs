@@ -67,6 +67,7 @@ fn host(name: &str, late_ns: i64, ios: u64, latency: u64) -> ReceivedHost {
         end: RunEnd::Completed,
         messages: Vec::new(),
         blame: None,
+        depth_probes: Vec::new(),
         hosts: Vec::new(),
     };
     ReceivedHost {

@@ -42,6 +42,7 @@ pub fn rebuild_recording(
         end: RunEnd::Aborted,
         messages: vec![message.to_owned()],
         blame: None,
+        depth_probes: Vec::new(),
         hosts: Vec::new(),
     }
 }

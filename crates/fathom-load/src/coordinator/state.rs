@@ -48,6 +48,7 @@ impl RecordingHead {
             end: RunEnd::Completed,
             messages: Vec::new(),
             blame: None,
+            depth_probes: Vec::new(),
             hosts: Vec::new(),
         }
     }

@@ -1,9 +1,9 @@
 //! The `fathom` key: verdict, findings, conditions, and the data of each entry that fio's keys lack.
 
 use fathom_model::{
-    Counts, Damage, Direction, DirectionSummary, Entry, Finding, Findings, HostSummary, Little,
-    MergedInterval, MergedIntervalDirection, Override, ProgramEnd, Provenance, Stall, TotalSummary,
-    VerifyCounts, WatchedProcess, Witnessed, WriteIdentity,
+    Counts, Damage, Diagnosis, Direction, DirectionSummary, Entry, Finding, Findings, HostSummary,
+    Little, MergedInterval, MergedIntervalDirection, Override, ProgramEnd, Provenance, Stall,
+    TotalSummary, VerifyCounts, WatchedProcess, Witnessed, WriteIdentity,
 };
 
 use super::conditions::conditions;
@@ -316,6 +316,7 @@ fn entry(entry: &Entry, plus: bool) -> Fields<'_> {
         .with("offered_load", entry.offered.as_ref())
         .with("littles_law", little(&entry.little))
         .with("ceiling_iops", entry.ceiling_iops)
+        .with("limit", entry.diagnosis.as_ref().map(diagnosis))
         .with("counts", counts(&entry.counts))
         .with("summary", entry.summary.iter().collect::<Tree>())
         .with("notes", entry.notes.iter().collect::<Tree>());
@@ -344,6 +345,21 @@ fn little(little: &Little) -> Object {
         .with("in_flight", little.in_flight)
         .with("iops", little.iops)
         .with("mean_ns", little.mean_ns)
+}
+
+fn diagnosis(diagnosis: &Diagnosis) -> Object {
+    Object::new()
+        .with("cause", diagnosis.cause.name())
+        .with("certainty", diagnosis.certainty.name())
+        .with(
+            "evidence_for",
+            diagnosis.evidence_for.iter().collect::<Tree>(),
+        )
+        .with(
+            "evidence_against",
+            diagnosis.evidence_against.iter().collect::<Tree>(),
+        )
+        .with("settled_by", diagnosis.settled_by.as_ref())
 }
 
 fn counts(counts: &Counts) -> Object {

@@ -66,6 +66,26 @@ pub(crate) struct RecordingDocument {
         with = "As::<Vec<HostPartDocument>>"
     )]
     hosts: Vec<HostPart>,
+    #[serde(
+        default,
+        rename = "depth_probes",
+        skip_serializing_if = "Vec::is_empty",
+        with = "As::<Vec<DepthProbeDocument>>"
+    )]
+    depth_probes: Vec<DepthProbe>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "DepthProbe", remote = "DepthProbe")]
+pub(crate) struct DepthProbeDocument {
+    #[serde(rename = "depth")]
+    depth: u32,
+    #[serde(rename = "ios")]
+    ios: u64,
+    #[serde(rename = "iops")]
+    iops: f64,
+    #[serde(rename = "mean_ns")]
+    mean_ns: f64,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -752,6 +772,7 @@ pub(crate) enum DirectionDocument {
 
 mirrors! {
     RecordingDocument for Recording,
+    DepthProbeDocument for DepthProbe,
     HostPartDocument for HostPart,
     RunEndDocument for RunEnd,
     WitnessedDocument for Witnessed,

@@ -50,6 +50,7 @@ pub fn run_of(jobs: Vec<Job>) -> Recording {
         end: RunEnd::Completed,
         messages: vec!["a message".to_owned()],
         blame: None,
+        depth_probes: Vec::new(),
         hosts: Vec::new(),
     }
 }

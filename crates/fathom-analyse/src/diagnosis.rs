@@ -1,0 +1,452 @@
+//! The one diagnosis: what limits the rate of an entry, as a fact only where the evidence excludes the rivals.
+//!
+//! A run at one queue depth has N in flight, a rate X and a mean latency R, and N = X x R holds on both sides of the knee (Little, 1961;
+//! Lazowska et al., *Quantitative System Performance*, 1984, chapter 5). It does not tell whether the depth or the target is the
+//! limit. The fastest I/Os of a saturated run do not tell it either: behind a single server, a token bucket or any target without
+//! variance all I/Os wait alike. Only other depths of the same load tell: [`DepthProbe`].
+
+use fathom_model::{
+    Certainty, DepthProbe, Diagnosis, Direction, Entry, Finding, IoLimit, LimitCause, Weight,
+};
+
+use crate::catalogue::explain;
+use crate::detectors::{EntryContext, host_busy};
+use crate::figures::{bytes, count, duration, percent, rate};
+use crate::job_summary::is_open_loop;
+use crate::members::Member;
+use crate::summary_sentences::{closed_latency, concerns, user_latency};
+
+/// Above this share of the generator's maximum rate, its limit and the target's cannot be distinguished.
+pub(crate) const NEAR_CEILING_SHARE: f64 = 0.85;
+/// Share of a limit of a control group from which on it is reached: the kernel's throttling is exact to a few percent.
+const REACHED_LIMIT_SHARE: f64 = 0.97;
+/// A load that keeps less of its queue depth in flight is not limited by the depth alone.
+const FILLED_QUEUE_SHARE: f64 = 0.9;
+/// Share of unsent I/Os of an open loop up to which the target keeps up: the last I/O of a run is due when the run ends.
+const MAX_UNSENT_SHARE: f64 = 0.005;
+/// Stolen CPU time below this share cannot explain more than a tenth of the time, so that it is no cause.
+const MIN_STEAL_PERCENT: f64 = 10.0;
+/// A worker that needs a CPU for a smaller share of its time waits for its target, not for a CPU.
+const MIN_CPU_NEED_SHARE: f64 = 0.5;
+/// Fewer I/Os of a probe are not counted: the mean of 100 exponential service times has a standard error of a tenth.
+const MIN_PROBE_IOS: u64 = 100;
+/// From this growth of the rate at twice the depth on, the depth is the limit. Twice is the most that is possible.
+const MIN_GROWTH_OF_DEPTH_LIMIT: f64 = 1.6;
+/// Up to this growth of the rate at twice the depth, the target is the limit: it is within the error of a probe.
+const MAX_GROWTH_OF_TARGET_LIMIT: f64 = 1.1;
+/// Below this, the rate falls at twice the depth.
+const MAX_GROWTH_OF_FALLING_RATE: f64 = 0.9;
+
+/// What the evidence of one entry says.
+pub(crate) struct Evidence<'a> {
+    pub(crate) context: &'a EntryContext<'a>,
+    /// The direction with most I/Os.
+    pub(crate) main: Direction,
+    /// Limits of control groups.
+    pub(crate) limits: &'a [IoLimit],
+    pub(crate) found: &'a [Finding],
+    /// Share of CPU time that the hypervisor took, percent.
+    pub(crate) steal_percent: Option<f64>,
+    /// Other depths of this load.
+    pub(crate) probes: &'a [DepthProbe],
+}
+
+impl Evidence<'_> {
+    fn entry(&self) -> &Entry {
+        self.context.figures
+    }
+
+    fn members(&self) -> impl Iterator<Item = &Member<'_>> {
+        self.context.members.iter()
+    }
+
+    fn is_open_loop(&self) -> bool {
+        self.members().any(|member| is_open_loop(&member.job.pace))
+    }
+
+    /// I/Os that the jobs keep in flight: one for each job of a synchronous engine, whatever iodepth says.
+    fn effective_depth(&self) -> f64 {
+        self.members()
+            .map(|member| match member.job.engine.is_synchronous() {
+                true => 1.0,
+                false => f64::from(member.job.queue.depth),
+            })
+            .sum()
+    }
+
+    /// The iodepth of a synchronous engine, which has no effect.
+    fn ignored_depth(&self) -> Option<(&str, u32)> {
+        self.members()
+            .find(|member| member.job.engine.is_synchronous() && member.job.queue.depth > 1)
+            .map(|member| (member.job.engine.kind.name(), member.job.queue.depth))
+    }
+}
+
+/// The cause of an entry's rate. Hypotheses that the plan or a set limit decide come first; the queue comes last, because it is a
+/// limit only where nothing else is.
+pub(crate) fn diagnose(evidence: &Evidence) -> Diagnosis {
+    null_engine(evidence)
+        .or_else(|| kept_up_rate(evidence))
+        .or_else(|| control_group(evidence))
+        .or_else(|| think_time(evidence))
+        .or_else(|| generator(evidence))
+        .or_else(|| host_cpu(evidence))
+        .or_else(|| missed_rate(evidence))
+        .unwrap_or_else(|| queue(evidence))
+}
+
+fn fact(cause: LimitCause, sentence: String) -> Diagnosis {
+    Diagnosis {
+        cause,
+        certainty: Certainty::Fact,
+        sentences: vec![sentence],
+        ..Diagnosis::default()
+    }
+}
+
+fn likely(cause: LimitCause, sentence: String, settled_by: &str) -> Diagnosis {
+    Diagnosis {
+        certainty: Certainty::Likely,
+        settled_by: Some(settled_by.to_owned()),
+        ..fact(cause, sentence)
+    }
+}
+
+/// The null engine has no target, so only the plan or this program limits it.
+fn null_engine(evidence: &Evidence) -> Option<Diagnosis> {
+    if !evidence.members().all(Member::is_null) || evidence.is_open_loop() {
+        return None;
+    }
+    let iops = rate(evidence.entry().little.iops);
+    Some(fact(
+        LimitCause::Program,
+        format!(
+            "This program is the limit: the null engine has no target, and {iops} per second is what the program can generate."
+        ),
+    ))
+}
+
+/// Service time of an I/O of an open loop: of a commit to the end of its flush.
+fn service_ns(entry: &Entry, main: Direction) -> f64 {
+    let summary = &entry.directions[main];
+    let is_commit = entry.sync.n >= summary.ios.div_ceil(2) && entry.sync.n > 0;
+    summary.clat.mean + if is_commit { entry.sync.mean } else { 0.0 }
+}
+
+/// The planned load as a phrase.
+fn planned_load(entry: &Entry) -> String {
+    match &entry.offered {
+        Some(offered) if !offered.is_empty() => offered.clone(),
+        _ => "the times of the trace".to_owned(),
+    }
+}
+
+/// The share of the planned I/Os of an open loop that were never sent.
+fn unsent_share(entry: &Entry) -> f64 {
+    entry.counts.not_sent as f64 / entry.counts.planned.max(1) as f64
+}
+
+/// An open loop whose target keeps up is limited by its plan.
+fn kept_up_rate(evidence: &Evidence) -> Option<Diagnosis> {
+    if !evidence.is_open_loop() {
+        return None;
+    }
+    let (entry, main) = (evidence.entry(), evidence.main);
+    let (unsent, planned) = (entry.counts.not_sent, entry.counts.planned);
+    let service = service_ns(entry, main);
+    let waited = user_latency(&entry.directions[main]).mean - service;
+    if (unsent > 1 && unsent_share(entry) > MAX_UNSENT_SHARE) || waited >= service.max(1.0) {
+        return None;
+    }
+    let sent = match unsent {
+        0 => format!("all {} I/Os were sent", count(planned)),
+        _ => format!(
+            "{} of {} I/Os were sent, the others were due when the run ended",
+            count(planned.saturating_sub(unsent)),
+            count(planned)
+        ),
+    };
+    let target = if evidence.members().all(Member::is_null) {
+        "this program"
+    } else {
+        "the target"
+    };
+    Some(fact(
+        LimitCause::PlannedRate,
+        format!(
+            "The planned load is the limit ({}), and {target} keeps up: {sent}, and {} of the response time is service time.",
+            planned_load(entry),
+            duration(service),
+        ),
+    ))
+}
+
+/// A limit of a control group is the cause where the rate is that of the limit.
+fn control_group(evidence: &Evidence) -> Option<Diagnosis> {
+    let reached = |limit: &IoLimit| {
+        let direction = if limit.reads {
+            Direction::Read
+        } else {
+            Direction::Write
+        };
+        let summary = &evidence.entry().directions[direction];
+        if limit.ios {
+            summary.iops
+        } else {
+            summary.bandwidth
+        }
+    };
+    let limit = evidence
+        .limits
+        .iter()
+        .find(|limit| reached(limit) >= REACHED_LIMIT_SHARE * limit.per_second as f64)?;
+    let kind = if limit.reads { "reads" } else { "writes" };
+    let (figure, share) = if limit.ios {
+        let unit = format!("{} {kind} per second", count(limit.per_second));
+        (unit, reached(limit) / limit.per_second as f64)
+    } else {
+        let unit = format!("{} of {kind} per second", bytes(limit.per_second));
+        (unit, reached(limit) / limit.per_second as f64)
+    };
+    Some(fact(
+        LimitCause::ControlGroup,
+        format!(
+            "A control group of this process is the limit: it allows {figure} on {}, and the run reached {} of that.",
+            limit.disk,
+            percent(100.0 * share),
+        ),
+    ))
+}
+
+/// Planned pauses are the limit while the queue stands empty because of them.
+fn think_time(evidence: &Evidence) -> Option<Diagnosis> {
+    let think = evidence
+        .members()
+        .find_map(|member| member.job.pace.think.as_ref())?;
+    let (little, depth) = (&evidence.entry().little, evidence.effective_depth());
+    if evidence.is_open_loop() || little.in_flight >= FILLED_QUEUE_SHARE * depth {
+        return None;
+    }
+    Some(fact(
+        LimitCause::ThinkTime,
+        format!(
+            "The planned pauses are the limit (thinktime={}): on average {} of {} I/Os are in flight, because the jobs pause.",
+            duration(think.time.get() as f64),
+            rate(little.in_flight),
+            rate(depth),
+        ),
+    ))
+}
+
+/// This program is near the rate that it reaches without a target.
+fn generator(evidence: &Evidence) -> Option<Diagnosis> {
+    let entry = evidence.entry();
+    let ceiling = entry
+        .ceiling_iops
+        .filter(|ceiling| entry.little.iops >= NEAR_CEILING_SHARE * ceiling)?;
+    Some(likely(
+        LimitCause::Program,
+        format!(
+            "This program is probably the limit: the same plan reaches {} I/Os per second on a target that answers at once, and {} of \
+             that was used; with numjobs=2 the rate rises if that is so.",
+            rate(ceiling),
+            percent(100.0 * entry.little.iops / ceiling),
+        ),
+        "the same load with numjobs=2",
+    ))
+}
+
+/// A finding shows that the workers did not get the CPU that they needed.
+fn host_cpu(evidence: &Evidence) -> Option<Diagnosis> {
+    let is_cause = |finding: &&Finding| {
+        finding.weight > Weight::Note
+            && explain(finding.code).is_some_and(|kind| kind.host_limits)
+            && concerns(finding, evidence.entry())
+            && match finding.code {
+                "STEAL" => {
+                    evidence.steal_percent.unwrap_or(0.0) >= MIN_STEAL_PERCENT
+                        && needs_cpu(evidence)
+                }
+                "HOST_BUSY" => host_busy::delayed(evidence.members()).is_some(),
+                _ => true,
+            }
+    };
+    let finding = evidence.found.iter().find(is_cause)?;
+    Some(likely(
+        LimitCause::HostCpu,
+        format!(
+            "This host, not the target, is probably the limit ({}): {}",
+            finding.id, finding.evidence
+        ),
+        "the same run on a quiet host",
+    ))
+}
+
+/// Whether a worker needed a CPU, or waited for one, for much of its time. One that waits for its target instead is not
+/// limited by stolen CPU time.
+fn needs_cpu(evidence: &Evidence) -> bool {
+    let mut members = evidence.members();
+    members.any(|member| {
+        let run_time = member.run_time().as_secs_f64();
+        let waited = member.seen.usage.waited.as_secs_f64();
+        run_time > 0.0 && member.cpu_share() + waited / run_time >= MIN_CPU_NEED_SHARE
+    })
+}
+
+/// An open loop that was not kept up with. Its queue is full, so that the target or the depth is the limit.
+fn missed_rate(evidence: &Evidence) -> Option<Diagnosis> {
+    if !evidence.is_open_loop() {
+        return None;
+    }
+    let (entry, main) = (evidence.entry(), evidence.main);
+    let service = service_ns(entry, main);
+    let waited = (user_latency(&entry.directions[main]).mean - service).max(0.0);
+    let unsent = match entry.counts.not_sent {
+        0 => String::new(),
+        unsent => format!(
+            ", and {} of {} I/Os were never sent",
+            count(unsent),
+            count(entry.counts.planned)
+        ),
+    };
+    Some(Diagnosis {
+        sentences: vec![format!(
+            "Not reached: {} of {}; an I/O waits {} on average before it is sent{unsent}. One run does not tell whether the target or \
+             iodepth={} is the limit; a run with twice the iodepth does.",
+            rate(entry.little.iops),
+            planned_load(entry),
+            duration(waited),
+            entry.depth,
+        )],
+        settled_by: Some(format!("the same load with iodepth={}", entry.depth * 2)),
+        ..Diagnosis::default()
+    })
+}
+
+/// A closed loop: the depth, the target, or both.
+fn queue(evidence: &Evidence) -> Diagnosis {
+    let (entry, little) = (evidence.entry(), &evidence.entry().little);
+    let depth = evidence.effective_depth();
+    let latency = closed_latency(&entry.directions[evidence.main]);
+    let is_commit = entry.directions[evidence.main].response.is_some();
+    let mean = if is_commit && depth < 2.0 {
+        latency.mean
+    } else {
+        little.mean_ns
+    };
+    if mean <= 0.0 {
+        return Diagnosis::default();
+    }
+    let mut diagnosis =
+        by_probes(evidence, depth).unwrap_or_else(|| from_one_depth(evidence, depth, mean));
+    if let Some((engine, ignored)) = evidence.ignored_depth() {
+        diagnosis.sentences.insert(
+            0,
+            format!("{engine} ignores iodepth={ignored}: each job has 1 I/O in flight."),
+        );
+    }
+    diagnosis
+}
+
+/// What one depth tells: nothing about the side of the knee.
+fn from_one_depth(evidence: &Evidence, depth: f64, mean: f64) -> Diagnosis {
+    let little = &evidence.entry().little;
+    let (sentence, settled_by) = if depth < 2.0 {
+        (
+            format!(
+                "One I/O at a time: {} per second at {} each. One depth does not tell what more in flight would reach; a run with \
+                 iodepth=2 and one with iodepth=8 do.",
+                rate(little.iops),
+                duration(mean),
+            ),
+            "the same load with iodepth=2 and iodepth=8".to_owned(),
+        )
+    } else {
+        let jobs = evidence.entry().members.max(1);
+        let of_jobs = if jobs > 1 {
+            format!(" ({jobs} jobs of depth {})", rate(depth / f64::from(jobs)))
+        } else {
+            String::new()
+        };
+        let each = (depth / f64::from(jobs)).max(1.0);
+        let (half, double) = ((each / 2.0).ceil().max(1.0), each * 2.0);
+        (
+            format!(
+                "With {} in flight{of_jobs} an I/O takes {}. One depth does not tell whether the queue depth or the target is the limit; a run \
+                 with iodepth={} and one with iodepth={} do.",
+                rate(depth),
+                duration(mean),
+                rate(half),
+                rate(double),
+            ),
+            format!(
+                "the same load with iodepth={} and iodepth={}",
+                rate(half),
+                rate(double)
+            ),
+        )
+    };
+    Diagnosis {
+        sentences: vec![sentence],
+        settled_by: Some(settled_by),
+        ..Diagnosis::default()
+    }
+}
+
+/// What other depths of the same load tell.
+fn by_probes(evidence: &Evidence, depth: f64) -> Option<Diagnosis> {
+    let little = &evidence.entry().little;
+    let counted = |probe: &&DepthProbe| probe.ios >= MIN_PROBE_IOS && probe.iops > 0.0;
+    let probes = || evidence.probes.iter().filter(counted);
+    let deeper = probes().find(|probe| f64::from(probe.depth) >= 1.5 * depth)?;
+    let alone = probes().find(|probe| probe.depth == 1 && depth > 1.0);
+    let growth = deeper.iops / little.iops.max(1e-9);
+    let alone_text = alone.map_or(String::new(), |probe| {
+        format!("; alone, an I/O takes {}", duration(probe.mean_ns))
+    });
+    let both = format!(
+        "{} in flight reach {} per second at {} each, {} reach {} at {}{alone_text}",
+        rate(depth),
+        rate(little.iops),
+        duration(little.mean_ns),
+        deeper.depth,
+        rate(deeper.iops),
+        duration(deeper.mean_ns),
+    );
+    let mut diagnosis = if growth >= MIN_GROWTH_OF_DEPTH_LIMIT {
+        fact(
+            LimitCause::QueueDepth,
+            format!("The queue depth is the limit: {both}."),
+        )
+    } else if growth < MAX_GROWTH_OF_FALLING_RATE {
+        fact(
+            LimitCause::TooDeep,
+            format!("The target is the limit, and a deeper queue makes it slower: {both}."),
+        )
+    } else if growth <= MAX_GROWTH_OF_TARGET_LIMIT {
+        fact(
+            LimitCause::Target,
+            format!("The target is the limit, a deeper queue only adds waiting: {both}."),
+        )
+    } else {
+        fact(
+            LimitCause::Knee,
+            format!(
+                "This depth is near the knee, more in flight gain {}: {both}.",
+                percent(100.0 * (growth - 1.0))
+            ),
+        )
+    };
+    diagnosis.evidence_for = probes()
+        .map(|probe| {
+            format!(
+                "depth {}: {} I/Os, {} per second, {} each",
+                probe.depth,
+                count(probe.ios),
+                rate(probe.iops),
+                duration(probe.mean_ns)
+            )
+        })
+        .collect();
+    Some(diagnosis)
+}

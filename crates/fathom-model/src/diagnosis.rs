@@ -1,0 +1,100 @@
+//! What limits the rate of a load, how sure that is, and the evidence.
+
+/// A short measurement of the load of a run at another queue depth, made after the run and never part of its figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct DepthProbe {
+    /// I/Os that were kept in flight, over all jobs.
+    pub depth: u32,
+    /// I/Os that completed.
+    pub ios: u64,
+    /// I/Os per second.
+    pub iops: f64,
+    /// Mean service time (clat), nanoseconds.
+    pub mean_ns: f64,
+}
+
+/// What can limit the rate of a load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LimitCause {
+    /// Too few I/Os are in flight: more would complete more per second.
+    QueueDepth,
+    /// The target completes no more per second, however many I/Os are in flight.
+    Target,
+    /// The depth is near the knee: more in flight give a little more, and each takes longer.
+    Knee,
+    /// More I/Os in flight complete fewer per second.
+    TooDeep,
+    /// A limit of the control group of this process.
+    ControlGroup,
+    /// The planned rate, which the target keeps up with.
+    PlannedRate,
+    /// The planned pauses between I/Os.
+    ThinkTime,
+    /// This program cannot generate more.
+    Program,
+    /// The CPUs of this host: stolen, throttled or used by others.
+    HostCpu,
+    /// What was recorded does not tell.
+    #[default]
+    NotKnown,
+}
+
+impl LimitCause {
+    /// Its name in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            LimitCause::QueueDepth => "queue_depth",
+            LimitCause::Target => "target",
+            LimitCause::Knee => "knee",
+            LimitCause::TooDeep => "too_deep",
+            LimitCause::ControlGroup => "control_group",
+            LimitCause::PlannedRate => "planned_rate",
+            LimitCause::ThinkTime => "think_time",
+            LimitCause::Program => "program",
+            LimitCause::HostCpu => "host_cpu",
+            LimitCause::NotKnown => "not_known",
+        }
+    }
+}
+
+/// How sure a cause is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Certainty {
+    /// The evidence does not tell.
+    #[default]
+    NotKnown,
+    /// It explains the rate, and a rival is open.
+    Likely,
+    /// It explains the rate, and the evidence excludes its rivals.
+    Fact,
+}
+
+impl Certainty {
+    /// Its name in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Certainty::NotKnown => "not_known",
+            Certainty::Likely => "likely",
+            Certainty::Fact => "fact",
+        }
+    }
+}
+
+/// What limits the rate of an entry.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Diagnosis {
+    /// The cause.
+    pub cause: LimitCause,
+    /// How sure it is.
+    pub certainty: Certainty,
+    /// One or two sentences with the figures.
+    pub sentences: Vec<String>,
+    /// What speaks for it.
+    pub evidence_for: Vec<String>,
+    /// What speaks against it, or for a rival.
+    pub evidence_against: Vec<String>,
+    /// The measurement that would settle it, if it is not a fact.
+    pub settled_by: Option<String>,
+}
