@@ -15,17 +15,10 @@ fn main() {
         _ => "not recorded in development builds".to_owned(),
     };
     println!("cargo:rustc-env=FATHOM_BUILD_COMMIT={commit}");
-    println!("cargo:rustc-env=FATHOM_BUILD_PROFILE={}", profile());
+    println!("cargo:rustc-env=FATHOM_BUILD_PROFILE={}", value("PROFILE"));
     println!("cargo:rustc-env=FATHOM_BUILD_TARGET={}", value("TARGET"));
     let compiler = output(&value("RUSTC"), &["--version"]).unwrap_or_default();
     println!("cargo:rustc-env=FATHOM_BUILD_COMPILER={compiler}");
-}
-
-/// The name of the profile: cargo names only `release` or `debug`, but its output directory has the name.
-fn profile() -> String {
-    let out_dir = env::var("OUT_DIR").unwrap_or_default();
-    let mut parts = out_dir.rsplit('/').skip_while(|part| *part != "build");
-    parts.nth(1).unwrap_or("unknown").to_owned()
 }
 
 /// The commit of the work tree, and whether it was changed since.

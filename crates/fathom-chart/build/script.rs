@@ -36,13 +36,6 @@ pub fn main() {
     .into_iter()
     .for_each(|file| println!("cargo:rerun-if-changed={file}"));
     println!("cargo:rerun-if-env-changed=FATHOM_ECHARTS");
-    // In a program that is optimised for size, code and fonts are packed; unpacking takes a tenth of the time for a chart.
-    println!("cargo:rustc-check-cfg=cfg(packed)");
-    let is_small = env::var("OPT_LEVEL").is_ok_and(|level| ["s", "z"].contains(&level.as_str()));
-    if is_small {
-        println!("cargo:rustc-cfg=packed");
-    }
-    let kept = |bytes: Vec<u8>| if is_small { packed(&bytes) } else { bytes };
     let out_dir = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     let given = env::var_os("FATHOM_ECHARTS").and_then(|path| checked(Path::new(&path)));
     let script = given
@@ -62,12 +55,12 @@ pub fn main() {
         ("bold", notosans::BOLD_TTF),
     ] {
         let file = out_dir.join(format!("{name}.ttf"));
-        fs::write(file, kept(outlines(font))).expect("OUT_DIR can be written");
+        fs::write(file, outlines(font)).expect("OUT_DIR can be written");
     }
     let (packed, compiled) = if script.is_empty() {
         (Vec::new(), Vec::new())
     } else {
-        (packed(script.as_bytes()), kept(compiled(&script)))
+        (packed(script.as_bytes()), compiled(&script))
     };
     fs::write(out_dir.join("echarts.deflate"), packed).expect("OUT_DIR can be written");
     fs::write(out_dir.join("render.code"), compiled).expect("OUT_DIR can be written");

@@ -5,23 +5,18 @@ use std::sync::LazyLock;
 
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 
-use crate::packed::unpacked;
-
 /// Font family of the images.
 pub(crate) const FAMILY: &str = "Noto Sans";
 
 /// Regular and bold, as the build script stored them.
-const STORED: [&[u8]; 2] = [
+const FONTS: [&[u8]; 2] = [
     include_bytes!(concat!(env!("OUT_DIR"), "/regular.ttf")),
     include_bytes!(concat!(env!("OUT_DIR"), "/bold.ttf")),
 ];
 
 /// Regular and bold.
 static FACES: LazyLock<[Face<'static>; 2]> = LazyLock::new(|| {
-    STORED.map(|stored| {
-        let font = unpacked(stored).expect("the build packed it");
-        Face::parse(font, 0).expect("the font is part of the program")
-    })
+    FONTS.map(|font| Face::parse(font, 0).expect("the font is part of the program"))
 });
 
 fn face(bold: bool) -> &'static Face<'static> {

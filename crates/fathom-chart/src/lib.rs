@@ -37,8 +37,6 @@ mod outlines;
 #[cfg(all(test, feature = "draw"))]
 mod overlaps;
 #[cfg(feature = "draw")]
-mod packed;
-#[cfg(feature = "draw")]
 mod page;
 #[cfg(feature = "draw")]
 mod picture;

@@ -1,7 +1,6 @@
 //! Draws options without a browser: runs the script of the page inside QuickJS.
 
 use std::io::Read;
-use std::sync::OnceLock;
 
 use flate2::read::DeflateDecoder;
 use rquickjs::context::intrinsic;
@@ -11,7 +10,6 @@ use rquickjs::{CatchResultExt, Context, Ctx, Function, Runtime};
 
 use crate::error::ChartError;
 use crate::font;
-use crate::packed::unpacked;
 use crate::theme::Theme;
 
 /// ECharts as a stream of DEFLATE, or empty if the build did not find it.
@@ -20,13 +18,13 @@ const PACKED_SCRIPT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/echarts.d
 pub(crate) const FORMATTERS: &str = include_str!("formatters.js");
 /// Name of the JavaScript module.
 const NAME: &str = "render";
-/// Byte code of both and of `render.js`, as the build script stored it.
-const STORED_CODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/render.code"));
-/// The byte code. The loader takes modules only that last as long as the program.
-static CODE: OnceLock<ScaBundleData<&'static [u8]>> = OnceLock::new();
+/// Byte code of both and of `render.js`.
+static CODE: ScaBundleData<&'static [u8]> = &[(
+    NAME,
+    include_bytes!(concat!(env!("OUT_DIR"), "/render.code")),
+)];
 
-/// What the scripts use. Without the compiler of source text, which byte code does not need, the program is a tenth of a megabyte
-/// smaller.
+/// What the scripts use: not the compiler of source text, which byte code does not need.
 type Intrinsics = (
     intrinsic::Date,
     intrinsic::RegExpCompiler,
@@ -86,9 +84,8 @@ impl Renderer {
         runtime.set_max_stack_size(4 << 20);
         let context = Context::custom::<Intrinsics>(&runtime)
             .map_err(|error| ChartError::Script(error.to_string()))?;
-        let code = code()?;
         context.with(|ctx| {
-            load(&ctx, code)
+            load(&ctx)
                 .catch(&ctx)
                 .map_err(|error| ChartError::Script(error.to_string()))
         })?;
@@ -119,19 +116,11 @@ impl Renderer {
     }
 }
 
-fn code() -> Result<ScaBundleData<&'static [u8]>, ChartError> {
-    if let Some(code) = CODE.get() {
-        return Ok(code);
-    }
-    let bytes = unpacked(STORED_CODE).map_err(|error| ChartError::Script(error.to_string()))?;
-    Ok(CODE.get_or_init(|| Box::leak(Box::new([(NAME, bytes)]))))
-}
-
-fn load(ctx: &Ctx, code: ScaBundleData<&'static [u8]>) -> rquickjs::Result<()> {
+fn load(ctx: &Ctx) -> rquickjs::Result<()> {
     let measure = Function::new(ctx.clone(), |text: String, size: f64, bold: bool| -> f64 {
         f64::from(font::width(&text, size as f32, bold))
     })?;
     ctx.globals().set("fathom_width", measure)?;
-    let (_, done) = Bundle(code).load(ctx, NAME, None)?.eval()?;
+    let (_, done) = Bundle(CODE).load(ctx, NAME, None)?.eval()?;
     done.finish::<()>()
 }

@@ -8,11 +8,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Largest size of the program in bytes.
-const MAX_SIZE: u64 = 20_000_000;
-/// All but `fjall`, whose 650 KB would make it larger than that.
-const FEATURES: &str = "charts,postgres,serve,store,watch";
-
 /// Shells with completions, and the names that their files have in Debian.
 const COMPLETIONS: [(&str, &str); 3] = [
     ("bash", "fathom.bash"),
@@ -54,22 +49,16 @@ fn run(command: &mut Command) -> io::Result<()> {
     }
 }
 
-/// Builds the static program with its debug information in a separate file.
+/// Builds the static program: the profile and the features of `cargo install`.
 pub(crate) fn build() -> io::Result<String> {
     let (root, target) = (root(), target_directory());
     let home = std::env::var_os("CARGO_HOME").map_or_else(
         || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cargo"),
         PathBuf::from,
     );
-    // Paths in messages and debug information would differ between machines.
+    // Paths in messages would differ between machines.
     let mut flags = vec![
         "-Ctarget-feature=+crt-static".to_owned(),
-        // Relocations take a fortieth of the space (glibc 2.36 or newer).
-        "-Clink-arg=-Wl,-z,pack-relative-relocs".to_owned(),
-        // Equal machine code of different functions is kept once.
-        "-Clink-arg=-Wl,--icf=all".to_owned(),
-        // Strings that end others are kept once.
-        "-Clink-arg=-Wl,-O2".to_owned(),
         format!("--remap-path-prefix={}=/cargo", home.display()),
         format!("--remap-path-prefix={}=/target", target.display()),
         format!("--remap-path-prefix={}=/fathom", root.display()),
@@ -83,31 +72,22 @@ pub(crate) fn build() -> io::Result<String> {
             .flatten()
             .map(|registry| format!("--remap-path-prefix={}=/cargo", registry.path().display())),
     );
-    // No panic passes through the libraries in C, so that they need no unwind tables.
     let c_flags = format!(
-        "-ffile-prefix-map={}=/cargo -ffile-prefix-map={}=/target -fno-asynchronous-unwind-tables",
+        "-ffile-prefix-map={}=/cargo -ffile-prefix-map={}=/target",
         home.display(),
         target.display()
     );
     run(Command::new(env!("CARGO"))
         .current_dir(&root)
         .args(["build", "--locked", "--package=fathom", "--bin=fathom"])
-        .args(["--profile=dist", "--target", &triple()])
-        .args(["--no-default-features", "--features", FEATURES])
+        .args(["--release", "--target", &triple()])
         .env("CARGO_TARGET_DIR", &target)
         .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"))
         .env("CFLAGS", c_flags))?;
-    let (built, packages) = (target.join(triple()).join("dist/fathom"), packages());
+    let packages = packages();
     fs::create_dir_all(&packages)?;
-    let (program, debug) = (packages.join("fathom"), packages.join("fathom.debug"));
-    run(Command::new("objcopy")
-        .args(["--only-keep-debug", "--compress-debug-sections"])
-        .args([&built, &debug]))?;
-    // The link names the file without its directory.
-    run(Command::new("objcopy")
-        .current_dir(&packages)
-        .args(["--strip-all", "--add-gnu-debuglink=fathom.debug"])
-        .args([&built, &program]))?;
+    let program = packages.join("fathom");
+    fs::copy(target.join(triple()).join("release/fathom"), &program)?;
     let checked = check_program(&program)?;
     for (shell, file) in COMPLETIONS {
         let output = Command::new(&program)
@@ -118,7 +98,7 @@ pub(crate) fn build() -> io::Result<String> {
     Ok(checked)
 }
 
-/// The program is small enough and needs no shared library.
+/// The program needs no shared library. Its size is reported.
 fn check_program(program: &Path) -> io::Result<String> {
     let bytes = fs::metadata(program)?.len();
     let headers = Command::new("readelf")
@@ -127,11 +107,6 @@ fn check_program(program: &Path) -> io::Result<String> {
         .output()?;
     if String::from_utf8_lossy(&headers.stdout).contains("INTERP") {
         return Err(io::Error::other("the program needs shared libraries"));
-    }
-    if bytes > MAX_SIZE {
-        return Err(io::Error::other(format!(
-            "the program has {bytes} bytes, more than {MAX_SIZE}"
-        )));
     }
     Ok(format!(
         "{}: {:.1} MB, static",
@@ -204,15 +179,14 @@ fn copy_directory(from: &Path, to: &Path) -> io::Result<()> {
 
 /// A Debian package, by cargo-deb: `[package.metadata.deb]` of the program's Cargo.toml lists its files.
 pub(crate) fn deb() -> io::Result<String> {
-    let target = target_directory();
-    fs::copy(program()?, target.join(triple()).join("dist/fathom"))?;
+    program()?;
     output(
         Command::new(env!("CARGO"))
             .current_dir(root())
             .args(["deb", "--no-build", "--no-strip", "--package=fathom"])
-            .args(["--profile=dist", "--target", &triple(), "--output"])
+            .args(["--target", &triple(), "--output"])
             .arg(packages())
-            .env("CARGO_TARGET_DIR", &target),
+            .env("CARGO_TARGET_DIR", target_directory()),
     )
 }
 
