@@ -191,6 +191,7 @@ fn worst_end(ends: impl Iterator<Item = RunEnd>) -> RunEnd {
 fn together_host<'a>(hosts: impl Iterator<Item = &'a HostRecording>) -> HostRecording {
     let mut all = HostRecording::default();
     let mut kernels: Vec<&str> = Vec::new();
+    let mut profiles: Vec<&str> = Vec::new();
     let larger = |one: Option<f64>, other: Option<f64>| match (one, other) {
         (Some(one), Some(other)) => Some(one.max(other)),
         (one, other) => one.or(other),
@@ -198,6 +199,9 @@ fn together_host<'a>(hosts: impl Iterator<Item = &'a HostRecording>) -> HostReco
     for host in hosts {
         if !kernels.contains(&host.kernel.as_str()) {
             kernels.push(&host.kernel);
+        }
+        if !profiles.contains(&host.build_profile.as_str()) {
+            profiles.push(&host.build_profile);
         }
         all.cpus += host.cpus;
         all.memory = Bytes::new(all.memory.get().saturating_add(host.memory.get()));
@@ -209,6 +213,7 @@ fn together_host<'a>(hosts: impl Iterator<Item = &'a HostRecording>) -> HostReco
         };
     }
     all.kernel = kernels.join(", ");
+    all.build_profile = profiles.join(", ");
     all
 }
 

@@ -456,6 +456,8 @@ pub struct ClockFacts {
 pub struct HostRecording {
     /// Kernel release.
     pub kernel: String,
+    /// Profile that the program was built with: `dev` or `release`; empty where unknown.
+    pub build_profile: String,
     /// CPUs this process may use.
     pub cpus: u32,
     /// Physical memory.

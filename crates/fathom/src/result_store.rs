@@ -352,6 +352,10 @@ pub fn run_facts(recording: &Recording) -> Vec<(String, String)> {
         ("kernel".to_owned(), recording.host.kernel.clone()),
         ("cpus".to_owned(), recording.host.cpus.to_string()),
     ];
+    if !recording.host.build_profile.is_empty() {
+        let profile = recording.host.build_profile.clone();
+        facts.insert(1, ("build".to_owned(), profile));
+    }
     if let Some(simulated) = &recording.host.simulated {
         facts.extend(simulated_facts(simulated));
     }

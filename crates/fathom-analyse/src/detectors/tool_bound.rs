@@ -15,8 +15,19 @@ const FULL_PERCENT: f64 = 95.0;
 const LEAST: Nanos = Nanos::from_millis(500);
 const ADVICE: &str = "Treat the figures as a lower bound of the target: use more jobs, larger blocks, or a cheaper engine.";
 
+/// Added where the program itself is slower than it can be.
+const DEV_BUILD: &str =
+    " This is a development build: `cargo build --release` gives the program's full speed.";
+
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
-    run.each(|entry| near_ceiling(entry).or_else(|| bound(entry)))
+    let is_dev = run.recording.host.build_profile == "dev";
+    run.each(|entry| {
+        let mut finding = near_ceiling(entry).or_else(|| bound(entry))?;
+        if is_dev {
+            finding.evidence += DEV_BUILD;
+        }
+        Some(finding)
+    })
 }
 
 /// Compares the rate with that of the same plan on a target that answers at once.

@@ -59,6 +59,7 @@ fn host(name: &str, late_ns: i64, ios: u64, latency: u64) -> ReceivedHost {
         clock: ClockFacts::default(),
         host: HostRecording {
             kernel: "6.1".to_owned(),
+            build_profile: "dev".to_owned(),
             cpus: 2,
             ..HostRecording::default()
         },
@@ -155,6 +156,7 @@ fn nothing_is_lost_and_nothing_is_added() {
     let names: Vec<&str> = all.plan.jobs.iter().map(|job| job.name.as_str()).collect();
     assert_eq!(names, ["a:read", "b:read", "c:read"]);
     assert_eq!(all.host.cpus, 6);
+    assert_eq!(all.host.build_profile, "dev");
 }
 
 /// The first job of a host starts 1 ms after its epoch. A host that starts 250 ms late is shifted by whole intervals, and its own

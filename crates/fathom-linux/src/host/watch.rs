@@ -7,6 +7,13 @@ use fathom_model::{Bytes, HostRecording};
 use super::usage::allowed_cpus;
 use crate::control_groups::ControlGroups;
 
+/// The profile of this build: only `dev` has assertions for debugging.
+const BUILD_PROFILE: &str = if cfg!(debug_assertions) {
+    "dev"
+} else {
+    "release"
+};
+
 /// Watches the machine during a run.
 #[derive(Clone, Debug)]
 pub struct HostWatch {
@@ -47,6 +54,7 @@ impl HostWatch {
                 .release()
                 .to_string_lossy()
                 .into_owned(),
+            build_profile: BUILD_PROFILE.to_owned(),
             cpus: usable_cpus(allowed_cpus().len() as u32, self.groups.cpu_limit()),
             memory: self
                 .groups

@@ -1074,6 +1074,12 @@ fn the_machine_facts_match_the_system() {
     }
     let seen = watch.finish();
     assert_eq!(seen.kernel, run("uname -r"));
+    let profile = if cfg!(debug_assertions) {
+        "dev"
+    } else {
+        "release"
+    };
+    assert_eq!(seen.build_profile, profile);
     assert_eq!(seen.cpus.to_string(), run("nproc"));
     let total = run("grep MemTotal /proc/meminfo | grep -o '[0-9]*'");
     assert_eq!((seen.memory.get() / 1024).to_string(), total);

@@ -298,8 +298,10 @@ fn stall(stall: &Stall) -> Object {
 
 fn host(findings: &Findings) -> Object {
     let host = &findings.host;
+    let build_profile = Some(&host.build_profile).filter(|profile| !profile.is_empty());
     Object::new()
         .with("kernel", &host.kernel)
+        .with("build_profile", build_profile)
         .with("cpus", host.cpus)
         .with("memory_bytes", host.memory.get())
         .with("steal_percent", host.steal_percent)

@@ -484,6 +484,12 @@ pub(crate) struct ClockFactsDocument {
 pub(crate) struct HostRecordingDocument {
     #[serde(rename = "kernel")]
     kernel: String,
+    #[serde(
+        rename = "build_profile",
+        default,
+        skip_serializing_if = "String::is_empty"
+    )]
+    build_profile: String,
     #[serde(rename = "cpus")]
     cpus: u32,
     #[serde(rename = "memory", with = "As::<BytesDocument>")]

@@ -36,6 +36,7 @@ pub fn run_of(jobs: Vec<Job>) -> Recording {
         },
         host: HostRecording {
             kernel: "6.1".to_owned(),
+            build_profile: "release".to_owned(),
             cpus: 4,
             memory: Bytes::from_mib(8192),
             steal_percent: Some(0.0),

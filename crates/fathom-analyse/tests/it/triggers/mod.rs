@@ -695,6 +695,19 @@ fn faulty_workloads() -> Vec<FaultyRun> {
             || with(|r| r.jobs[0].ceiling_iops = Some(4_500.0)),
         ),
         faulty_run(
+            "TOOL_BOUND",
+            Degrades,
+            clean_job,
+            "4,000 of the 4,500 I/Os per second that this host can generate with this plan on a target that answers at once. This is a \
+             development build: `cargo build --release` gives the program's full speed.",
+            || {
+                with(|r| {
+                    r.jobs[0].ceiling_iops = Some(4_500.0);
+                    r.host.build_profile = "dev".to_owned();
+                })
+            },
+        ),
+        faulty_run(
             "VERIFY_FAILED",
             Invalidates,
             clean_job,

@@ -31,6 +31,7 @@ pub fn empty(personality: Personality) -> Findings {
         },
         host: HostRecording {
             kernel: "6.1.0".into(),
+            build_profile: "release".into(),
             cpus: 2,
             memory: Bytes::from_mib(4096),
             ..HostRecording::default()
