@@ -346,6 +346,9 @@ pub struct ExperimentOptions {
     pub dry_run: bool,
     #[command(flatten)]
     #[allow(missing_docs)]
+    pub machine: MachineOptions,
+    #[command(flatten)]
+    #[allow(missing_docs)]
     pub hosts: HostsOptions,
     #[command(flatten)]
     #[allow(missing_docs)]
@@ -377,23 +380,24 @@ impl ExperimentOptions {
     }
 }
 
-/// The simulated device of a command.
-#[derive(Args, Clone, Debug, Default)]
-pub struct SimOptions {
-    /// Simulate this device in virtual time, in place of a real one
+/// The machine that a command measures, if it is not this one.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+pub struct MachineOptions {
+    /// Simulate a machine with this device, or the machine of this file, in virtual time
     ///
-    /// A model such as hdd-7200, or a composition such as 'sata-600(hdd-7200)' or 'limit(hdd-10k, iops=100)'; or a model file
-    /// such as my-device.toml, which `fathom fit` writes. `fathom sim --models` lists the models.
-    #[arg(long, value_name = "MODEL", help_heading = "Simulation")]
-    pub device: Option<String>,
+    /// A model such as hdd-7200, or a composition such as 'sata-600(hdd-7200)' or 'limit(hdd-10k, iops=100)', or a model file
+    /// such as my-device.toml, which `fathom fit` writes: every target is a file on this device, and a path below /dev is the device.
+    /// Or the file of a machine with several devices, files and events. `fathom sim --models` lists the models.
+    #[arg(long, value_name = "MODEL|FILE.toml", help_heading = "Simulation")]
+    pub machine: Option<String>,
     /// Link of the device: sata6, sas12, pcie3x4, fc16, 25gbe, usb10, tb3
     ///
     /// The simulated device is behind this link. sata3, sata6, sas6, sas12, pcie3x4, pcie4x4 and fc8 have the times of the models
     /// of links that `fathom sim --models` lists; others are a ceiling of the rate alone.
-    #[arg(long, value_name = "LINK", value_parser = values::parsed::<HostLink>, requires = "device", help_heading = "Simulation")]
+    #[arg(long, value_name = "LINK", value_parser = values::parsed::<HostLink>, requires = "machine", help_heading = "Simulation")]
     pub link: Option<HostLink>,
     /// Seed of the random numbers of the simulated device [default: 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64), help_heading = "Simulation")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64), requires = "machine", help_heading = "Simulation")]
     pub seed: Option<u64>,
 }
 
@@ -406,7 +410,4 @@ pub struct LoadOptions {
     /// Override an option of the jobs; shown in every result
     #[arg(long, value_name = "OPTION=VALUE", value_parser = values::setting)]
     pub set: Vec<(String, String)>,
-    #[command(flatten)]
-    #[allow(missing_docs)]
-    pub sim: SimOptions,
 }

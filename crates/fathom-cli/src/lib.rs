@@ -56,9 +56,9 @@ pub use self::commands::sweep::SweepArgs;
 pub use self::commands::version::VersionArgs;
 pub use self::commands::witness::WitnessArgs;
 pub use self::common::{
-    ColorMode, DisplayOptions, ExperimentOptions, HostsOptions, LoadOptions, MeasurementFormat,
-    MeasurementOptions, NEED_SSH, ObserverOptions, OutputFormat, OutputOptions, ResultFormat,
-    ResultOptions, SSH_ALONE, SheetOptions, SimOptions, StoreOptions, StoreSource,
+    ColorMode, DisplayOptions, ExperimentOptions, HostsOptions, LoadOptions, MachineOptions,
+    MeasurementFormat, MeasurementOptions, NEED_SSH, ObserverOptions, OutputFormat, OutputOptions,
+    ResultFormat, ResultOptions, SSH_ALONE, SheetOptions, StoreOptions, StoreSource,
 };
 pub use self::parse::{CommandArgs, ParseStop, Parsed, parse};
 pub use self::program::{complete, program, program_help, unknown_command};

@@ -3,7 +3,7 @@
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command};
 
-use crate::common::{ColorMode, DisplayOptions};
+use crate::common::{ColorMode, DisplayOptions, MachineOptions};
 use crate::table::{self, bin_name};
 
 /// The arguments of a command.
@@ -16,6 +16,11 @@ pub trait CommandArgs: Args {
 
     /// Receives the values of options grouped by occurrence.
     fn occurrences(&mut self, _matches: &ArgMatches) {}
+
+    /// The machine that the command measures.
+    fn machine(&self) -> MachineOptions {
+        MachineOptions::default()
+    }
 
     /// Sorts operands and checks options against each other.
     ///

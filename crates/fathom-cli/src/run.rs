@@ -19,6 +19,7 @@ pub(crate) const RUN_TEXT: (&str, &str, &str) = (
   fathom run jobs/first-look.fio
   fathom run --name=oltp --rw=randread --bs=4k --iodepth=32 --size=1g --filename=./fathom.data
   fathom run job.fio --set iodepth=64 --output-format=json --output=result.json
+  fathom run job.fio --machine nvme-ssd        the same on a simulated drive
   fathom run job.fio --explain        show what the jobs would do
   fathom run job.fio --hosts=web1,web2 --nats=nats://10.0.0.1        on both hosts at the same time",
 );
@@ -55,6 +56,7 @@ const OUTPUT: [&str; 16] = [
     "width",
 ];
 const STORE: [&str; 3] = ["store", "no-store", "label"];
+const SIMULATION: [&str; 3] = ["machine", "link", "seed"];
 
 /// Whether the arguments of a command are those of fio.
 pub(crate) fn has_fio_grammar(name: &str) -> bool {
@@ -92,6 +94,7 @@ fn switch_arg(option: &Switch) -> Arg {
     let heading = match option.name {
         name if OUTPUT.contains(&name) => "Output",
         name if STORE.contains(&name) => "Store",
+        name if SIMULATION.contains(&name) => "Simulation",
         _ => "Options",
     };
     let arg = Arg::new(option.name)

@@ -26,10 +26,6 @@ pub trait CellSource {
     }
     /// How many cells remain, as far as known now.
     fn remaining(&self) -> usize;
-    /// The next cells, at most so many, that follow whatever the figures of the earlier ones are.
-    fn upcoming(&self, _most: usize) -> Vec<PlannedCell> {
-        Vec::new()
-    }
     /// How long this cell will take, where that differs between the cells.
     fn expected(&self, _cell: &PlannedCell) -> Option<Duration> {
         None
@@ -38,14 +34,6 @@ pub trait CellSource {
 
 /// Measures cells on a machine, and gives its time and its interrupts.
 pub trait CellRunner {
-    /// How many cells it can begin before their turn. On a real device none: they would disturb each other.
-    fn ahead(&self) -> usize {
-        0
-    }
-
-    /// Begins these cells, as far as they are not begun; [`CellRunner::run`] returns their results.
-    fn begin(&mut self, _cells: Vec<PlannedCell>) {}
-
     /// Measures one cell. Calls [`CellStore::start`] before the load starts.
     ///
     /// # Errors
@@ -152,10 +140,6 @@ fn run_cells(
             .saturating_sub(usize::from(cell.prepares));
         let position = pace.position(remaining, started);
         observer.cell_started(&position, &cell);
-        let ahead = runner.ahead();
-        if ahead > 0 {
-            runner.begin(source.upcoming(ahead));
-        }
         let result = runner.run(&cell, &position, observer, store);
         let taken = runner.now().saturating_duration_since(started);
         match result {

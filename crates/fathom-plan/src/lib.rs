@@ -79,8 +79,8 @@ mod values;
 
 pub use self::command::{
     Action, AgentOptions, ArgumentUse, ClientOption, ColorMode, Eta, IdleProf, Invocation,
-    OutputFormat, Reporting, Switch, TriggerOptions, client_hosts, help_text, parse_args,
-    planning_arguments, show_command, switches,
+    OutputFormat, Reporting, SimulatedMachine, Switch, TriggerOptions, client_hosts, help_text,
+    parse_args, planning_arguments, show_command, switches,
 };
 pub use self::diagnostic::{Diagnostic, Severity};
 pub use self::experiment::{

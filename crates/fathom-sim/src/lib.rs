@@ -32,6 +32,7 @@ mod devices;
 mod error;
 mod flash;
 mod load;
+mod machine;
 mod measured_disk;
 mod members;
 mod open_requests;
@@ -51,6 +52,10 @@ pub use self::device::{SimCompletion, SimDevice, SimOp, SimRequest, SimTime, clo
 pub use self::error::{ModelError, ParameterError, Place};
 pub use self::flash::{Flash, FlashCounts, FlashParameters, MAPPED_PAGE, Precondition, SlcCache};
 pub use self::load::{SimEngine, SimHost, VirtualClock, run_load, unsupported};
+pub use self::machine::{
+    DeviceEntry, Extent, FileEntry, FileNode, FileTree, Machine, MachineFile, Node, PlaceError,
+    SimCommitResult, SimCommits, Volume, VolumeKind,
+};
 pub use self::measured_disk::{MeasuredDisk, MeasuredDiskParameters};
 pub use self::members::MemberCounts;
 pub use self::params::Params;

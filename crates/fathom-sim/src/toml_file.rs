@@ -33,9 +33,16 @@ pub struct ModelFile {
     pub spec: ModelSpec,
 }
 
-struct Reader<'a> {
-    source: &'a str,
-    text: &'a str,
+/// The entries of a table, in their order.
+pub(crate) type Entries<'a, 'b> = Vec<(
+    &'a Spanned<std::borrow::Cow<'b, str>>,
+    &'a Spanned<DeValue<'b>>,
+)>;
+
+/// A TOML file that is being read.
+pub(crate) struct Reader<'a> {
+    pub(crate) source: &'a str,
+    pub(crate) text: &'a str,
 }
 
 impl ModelFile {
@@ -45,13 +52,7 @@ impl ModelFile {
     /// If it is not TOML or not a model; with the place.
     pub fn parse(source: &str, text: &str) -> Result<Self, ModelError> {
         let reader = Reader { source, text };
-        let root = DeTable::parse(text).map_err(|error| {
-            let at = error.span().map_or(0, |span| span.start);
-            ModelError::at(
-                &Place::of(source, text, at),
-                format!("not TOML: {}", error.message()),
-            )
-        })?;
+        let root = reader.root()?;
         let (mut summary, mut sources) = (String::new(), Vec::new());
         let mut device = Vec::new();
         for (key, value) in root.get_ref() {
@@ -70,8 +71,31 @@ impl ModelFile {
     }
 }
 
-impl Reader<'_> {
-    fn error(&self, span: &Range<usize>, problem: impl Into<String>) -> ModelError {
+impl<'a> Reader<'a> {
+    /// The whole file.
+    pub(crate) fn root(&self) -> Result<Spanned<DeTable<'a>>, ModelError> {
+        DeTable::parse(self.text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            self.error(&(at..at), format!("not TOML: {}", error.message()))
+        })
+    }
+
+    /// The entries of a table as parameters.
+    pub(crate) fn parameters_of(
+        &self,
+        entries: Entries<'_, '_>,
+    ) -> Result<Vec<Parameter>, ModelError> {
+        let parameters = entries.into_iter().map(|(key, value)| {
+            Ok(Parameter {
+                name: key.get_ref().to_string(),
+                value: self.value(value, 0)?,
+                place: Place::of(self.source, self.text, value.span().start),
+            })
+        });
+        parameters.collect()
+    }
+
+    pub(crate) fn error(&self, span: &Range<usize>, problem: impl Into<String>) -> ModelError {
         ModelError::at(&Place::of(self.source, self.text, span.start), problem)
     }
 

@@ -332,7 +332,7 @@ fn record(
     let signals = interrupts();
     let header = CaptureWriter::header(&CaptureHeader {
         program: concat!("fathom ", env!("CARGO_PKG_VERSION")).to_owned(),
-        started_unix_ns: crate::result_store::unix_now_ns(),
+        started_unix_ns: crate::machine::unix_now_ns(),
         anonymous: !args.names,
     });
     if let Err(error) = file.add(vec![header]) {

@@ -5,6 +5,7 @@ use fathom_cli::{CommandArgs, ParseStop};
 use crate::outcome::Outcome;
 use crate::print::{self, eprint_line, print};
 use crate::screen;
+use crate::session::Session;
 
 /// Parses the arguments of a command and carries it out, or prints its help or an error.
 pub fn command<T: CommandArgs>(
@@ -21,6 +22,17 @@ pub fn command<T: CommandArgs>(
         Err(ParseStop::Help(text)) => print(&text),
         Err(ParseStop::Mistake(message)) => refuse(T::NAME, &message),
     }
+}
+
+/// As [`command`], for a command that measures: on the machine that its arguments name.
+pub fn measuring_command<T: CommandArgs>(
+    arguments: &[String],
+    act: impl FnOnce(&Session, T) -> Result<Outcome, String>,
+) -> Outcome {
+    command(arguments, |args: T| {
+        let session = Session::open(&args.machine())?;
+        act(&session, args)
+    })
 }
 
 /// Prints why a command was not carried out.

@@ -6,8 +6,10 @@
 use std::path::{Path, PathBuf};
 
 use fathom_device::{DestroyCode, Fingerprint, Identity};
-use fathom_linux::examine;
 use fathom_model::Plan;
+
+use crate::machine::Contents;
+use crate::session::Session;
 
 /// Codes, and the devices that they allow fathom to write.
 #[derive(Clone, Debug, Default)]
@@ -31,7 +33,7 @@ impl Codes {
     }
 
     /// Records which devices of `plan` a code allows to write, before they are written.
-    pub fn note(&mut self, plan: &Plan) {
+    pub fn note(&mut self, session: &Session, plan: &Plan) {
         self.written.clear();
         if self.all.is_empty() {
             return;
@@ -46,7 +48,7 @@ impl Codes {
             .collect();
         let allowed = paths
             .into_iter()
-            .filter_map(|path| Some((path.clone(), identify(path)?)));
+            .filter_map(|path| Some((path.clone(), identify(session, path)?)));
         self.written = allowed
             .filter(|(_, (_, code))| codes.contains(code))
             .map(|(path, (identity, _))| (path, identity))
@@ -54,9 +56,9 @@ impl Codes {
     }
 
     /// Adds the current codes of the recorded devices. Another device at the same path gets none.
-    pub fn renew(&mut self) {
+    pub fn renew(&mut self, session: &Session) {
         for (path, identity) in std::mem::take(&mut self.written) {
-            let same = identify(&path).filter(|(now, _)| *now == identity);
+            let same = identify(session, &path).filter(|(now, _)| *now == identity);
             if let Some(code) = same
                 .map(|(_, code)| code.to_string())
                 .filter(|code| !self.all.contains(code))
@@ -68,8 +70,8 @@ impl Codes {
 }
 
 /// The identity of a block device, and its code.
-fn identify(path: &Path) -> Option<(Identity, DestroyCode)> {
-    let examined = examine(path).ok()?;
+fn identify(session: &Session, path: &Path) -> Option<(Identity, DestroyCode)> {
+    let examined = session.examine(path, Contents::Samples).ok()?;
     Some((
         Identity::of(examined.facts())?,
         Fingerprint::of(examined.facts())?.code(),

@@ -3,15 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use fathom_device::{Machine, Owner, Target};
+use fathom_device::{Owner, Target};
 pub use fathom_experiment::ExperimentTarget;
-use fathom_linux::{LinuxSysfs, examine_without_samples, remove_owned};
 use fathom_model::Bytes;
 use fathom_model::format::size as size_text;
-use rustix::fs::{Access, StatVfsMountFlags};
-use rustix::io::Errno;
 
+use crate::machine::{Contents, EntryKind};
 use crate::print::{eprint_line, note_line};
+use crate::session::Session;
 
 /// Size of a created file, if enough space is free: larger than the caches of most disks, and laid out within seconds.
 const SIZE: u64 = 1 << 30;
@@ -39,9 +38,12 @@ pub struct TargetRequest<'a> {
 ///
 /// # Errors
 /// When the path cannot be measured.
-pub fn resolve_target(request: TargetRequest<'_>) -> Result<ExperimentTarget, String> {
+pub fn resolve_target(
+    session: &Session,
+    request: TargetRequest<'_>,
+) -> Result<ExperimentTarget, String> {
     let path = request.path;
-    let is_directory = path.is_dir();
+    let is_directory = session.has_directory(path);
     if is_directory && request.read_only {
         return Err(format!(
             "{} is a directory, and --read-only creates no file in it: give a file or a device to read",
@@ -53,8 +55,10 @@ pub fn resolve_target(request: TargetRequest<'_>) -> Result<ExperimentTarget, St
     } else {
         path.to_owned()
     };
-    let examined = examine_without_samples(&file).map_err(|error| error.to_string())?;
-    let display_name = display_name(path);
+    let examined = session
+        .examine(&file, Contents::Ends)
+        .map_err(|error| error.to_string())?;
+    let display_name = display_name(session, path);
     let target_of = |size, writes, made| ExperimentTarget {
         file: file.clone(),
         display_name: display_name.clone(),
@@ -67,7 +71,9 @@ pub fn resolve_target(request: TargetRequest<'_>) -> Result<ExperimentTarget, St
             Err(format!("{} does not exist", file.display()))
         }
         // Without its volume an image has only its own root.
-        Target::NewFile(_) if !is_directory && !request.create && is_on_image(Path::new("/")) => {
+        Target::NewFile(_)
+            if !is_directory && !request.create && is_on_image(session, Path::new("/")) =>
+        {
             Err(format!(
                 "{} does not exist in this container: mount the volume there, or create this file in the image and measure on it: --create",
                 file.display()
@@ -79,8 +85,8 @@ pub fn resolve_target(request: TargetRequest<'_>) -> Result<ExperimentTarget, St
             file.display()
         )),
         Target::NewFile(place) => {
-            check_writable(place.read_only, parent(&file))?;
-            if let Some(message) = image_message([file.as_path()]) {
+            check_writable(session, place.read_only, parent(&file))?;
+            if let Some(message) = image_message(session, [file.as_path()]) {
                 note_line!("fathom: {message}");
             }
             Ok(target_of(
@@ -134,15 +140,18 @@ fn parent(file: &Path) -> &Path {
 }
 
 /// The message about the first file whose directory is in the image of a container.
-pub fn image_message<'a>(files: impl IntoIterator<Item = &'a Path>) -> Option<String> {
+pub fn image_message<'a>(
+    session: &Session,
+    files: impl IntoIterator<Item = &'a Path>,
+) -> Option<String> {
     // Outside of such a container no file is.
-    if !is_on_image(Path::new("/")) {
+    if !is_on_image(session, Path::new("/")) {
         return None;
     }
     let directories: BTreeSet<&Path> = files.into_iter().map(parent).collect();
     let directory = directories
         .into_iter()
-        .find(|directory| is_on_image(directory))?;
+        .find(|directory| is_on_image(session, directory))?;
     Some(format!(
         "{} is in the image of this container (overlay), not on a volume; to measure a volume, mount it and give its path",
         directory.display()
@@ -150,25 +159,22 @@ pub fn image_message<'a>(files: impl IntoIterator<Item = &'a Path>) -> Option<St
 }
 
 /// Whether a directory is on the root of a container: its image, and a layer on the disk of the host that takes the writes.
-fn is_on_image(directory: &Path) -> bool {
-    LinuxSysfs::default()
-        .backing_devices(directory)
-        .is_some_and(|below| {
-            below.file_system.kind == "overlay" && below.file_system.mounted_at == Path::new("/")
-        })
+fn is_on_image(session: &Session, directory: &Path) -> bool {
+    session.file_system(directory).is_some_and(|file_system| {
+        file_system.kind == "overlay" && file_system.mounted_at == Path::new("/")
+    })
 }
 
 /// Whether files of `needed` bytes can be created in the directory.
 ///
 /// # Errors
 /// When it is not writable, or less is free.
-pub fn check_directory(directory: &Path, needed: u64) -> Result<(), String> {
-    let Ok(facts) = rustix::fs::statvfs(directory) else {
+pub fn check_directory(session: &Session, directory: &Path, needed: u64) -> Result<(), String> {
+    let Some(space) = session.space(directory) else {
         return Ok(());
     };
-    let read_only = facts.f_flag.contains(StatVfsMountFlags::RDONLY);
-    check_writable(read_only, directory)?;
-    let free = facts.f_bavail.saturating_mul(facts.f_frsize);
+    check_writable(session, space.read_only, directory)?;
+    let free = space.free.get();
     if free < needed {
         return Err(not_enough_space(directory, free, needed));
     }
@@ -186,32 +192,31 @@ pub fn not_enough_space(directory: &Path, free: u64, needed: u64) -> String {
 }
 
 /// Whether a file can be created in the directory. The layout would fail otherwise, after the preview.
-fn check_writable(read_only: bool, directory: &Path) -> Result<(), String> {
+fn check_writable(session: &Session, read_only: bool, directory: &Path) -> Result<(), String> {
     let name = directory.display();
     if read_only {
         return Err(format!(
             "{name} is on a file system that is mounted read-only: it must be mounted read-write, or give a file or a device to read"
         ));
     }
-    match rustix::fs::access(directory, Access::WRITE_OK | Access::EXEC_OK) {
-        Err(Errno::ACCESS) => Err(format!(
-            "{name}: Permission denied: user {} cannot create a file in it; start as its owner, change its permissions, or give \
-             another directory (Kubernetes: set fsGroup)",
-            rustix::process::geteuid().as_raw()
-        )),
-        _ => Ok(()),
+    if session.may_create_in(directory) {
+        return Ok(());
     }
+    Err(format!(
+        "{name}: Permission denied: user {} cannot create a file in it; start as its owner, change its permissions, or give \
+         another directory (Kubernetes: set fsGroup)",
+        rustix::process::geteuid().as_raw()
+    ))
 }
 
-fn display_name(path: &Path) -> String {
-    let sysfs = LinuxSysfs::default();
-    let directory = parent(path);
-    let existing = if path.exists() { path } else { directory };
-    let is_device = std::fs::metadata(path).is_ok_and(|facts| !facts.is_file() && !facts.is_dir());
-    let kind = sysfs
-        .backing_devices(existing)
+fn display_name(session: &Session, path: &Path) -> String {
+    let entry = session.entry(path);
+    let existing = if entry.is_ok() { path } else { parent(path) };
+    let is_device = entry.is_ok_and(|entry| entry.kind == EntryKind::Special);
+    let kind = session
+        .file_system(existing)
         .filter(|_| !is_device)
-        .map(|below| below.file_system.kind);
+        .map(|file_system| file_system.kind);
     kind.map_or_else(
         || path.display().to_string(),
         |kind| format!("{} ({kind})", path.display()),
@@ -246,9 +251,9 @@ fn no_room(free: Bytes, wanted: Bytes, file: &Path) -> String {
 }
 
 /// Removes a file that fathom created. One that changed since is not removed.
-pub fn remove_created(program: &str, file: &Path) {
-    if file.exists()
-        && let Err(error) = remove_owned(file)
+pub fn remove_created(session: &Session, program: &str, file: &Path) {
+    if session.exists(file)
+        && let Err(error) = session.remove_created(file)
     {
         eprint_line!("{program}: {error}; {} was not removed", file.display());
     }

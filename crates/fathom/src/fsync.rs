@@ -1,26 +1,26 @@
 //! `fathom fsync`: the methods of making a write durable, compared.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use fathom_cli::{FsyncArgs, SizeFormat};
-use fathom_linux::{CommitLoad, CommitMethod, HeldTarget, LinuxHost, interrupts, measure_commits};
-use fathom_load::Host;
+use fathom_linux::{CommitLoad, CommitMethod, interrupts};
 use fathom_model::format::counted;
 use fathom_model::{Bytes, COMMIT_ROUNDS, CommitReport, CommitRow, Histogram, choose_method};
 use fathom_plan::file_value;
 
 use crate::cli;
 use crate::experiment_target::{TargetRequest, check_directory, remove_created, resolve_target};
-use crate::fua::{self, FuaCount, Window};
+use crate::fua::{self, Window};
 use crate::guard;
+use crate::machine::CommitFile;
 use crate::measure::measure;
 use crate::outcome::Outcome;
 use crate::output;
 use crate::print::{eprint_line, note_line, print_to};
 use crate::ready::{durability_fault, plan_of};
-use crate::this_machine::start_clock;
+use crate::session::Session;
 
 /// The file that is created.
 const FILE: &str = "fathom-fsync.data";
@@ -37,8 +37,8 @@ const INTERRUPTED: &str = "interrupted";
 
 /// Compares the methods on the path of the arguments.
 pub fn command(arguments: &[String]) -> Outcome {
-    cli::command(arguments, |args: FsyncArgs| {
-        Ok(fsync(&args).unwrap_or_else(|message| {
+    cli::measuring_command(arguments, |session, args: FsyncArgs| {
+        Ok(fsync(session, &args).unwrap_or_else(|message| {
             eprint_line!("fathom fsync: {message}");
             if interrupts().load(Relaxed) == 0 {
                 Outcome::Refused
@@ -49,52 +49,49 @@ pub fn command(arguments: &[String]) -> Outcome {
     })
 }
 
-fn fsync(args: &FsyncArgs) -> Result<Outcome, String> {
-    if !args.path.is_dir() {
+fn fsync(session: &Session, args: &FsyncArgs) -> Result<Outcome, String> {
+    if !session.has_directory(&args.path) {
         return Err(format!(
             "{}: not a directory; commits are measured in a file of their own: give a directory on the disk",
             args.path.display()
         ));
     }
-    let needed = if args.path.join(FILE).exists() {
+    let needed = if session.exists(&args.path.join(FILE)) {
         0
     } else {
         SIZE
     };
-    check_directory(&args.path, needed)?;
-    let target = resolve_target(TargetRequest {
-        path: &args.path,
-        name: FILE,
-        size: Some(Bytes::new(SIZE)),
-        read_only: false,
-        create: true,
-    })?;
+    check_directory(session, &args.path, needed)?;
+    let target = resolve_target(
+        session,
+        TargetRequest {
+            path: &args.path,
+            name: FILE,
+            size: Some(Bytes::new(SIZE)),
+            read_only: false,
+            create: true,
+        },
+    )?;
     interrupts();
-    let measured = laid_out(&target.file).and_then(|held| {
-        let session = Session {
-            held,
-            file: target.file.clone(),
-            host: LinuxHost::new(start_clock()),
+    let measured = laid_out(session, &target.file).and_then(|file| {
+        let commits = Commits {
+            file,
             // Six methods with one and two writes, and the other sizes and clients of the best one.
             time: args.runtime / (2 * CommitMethod::ALL.len() + SIZES.len() + CLIENTS.len()) as u32,
         };
-        // The lowest device does the work; those above it pass the requests on.
-        let disks = session.host.disks(std::slice::from_ref(&target.file));
-        let fua = disks
-            .last()
-            .map_or(FuaCount::Unknown, |(disk, _)| FuaCount::start(disk));
+        let fua = commits.file.count_forced_writes();
         let mut windows = Vec::new();
-        let report = session.report(&args.path, &mut windows);
+        let report = commits.report(session, &args.path, &mut windows);
         let writes = fua.finish(&windows);
         let report = report.map(|mut report| {
             add_fua(&mut report, writes);
             report
         });
-        drop(session.held.release());
+        commits.file.release();
         report
     });
     if target.made && !args.keep {
-        remove_created("fathom fsync", &target.file);
+        remove_created(session, "fathom fsync", &target.file);
     }
     let report = measured?;
     let text = match args.result.format() {
@@ -127,69 +124,65 @@ fn add_fua(report: &mut CommitReport, writes: Vec<Option<u64>>) {
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn commits_of_one_client(path: &Path, time: Duration) -> Result<CommitRow, String> {
-    let target = resolve_target(TargetRequest {
-        path,
-        name: FILE,
-        size: Some(Bytes::new(SIZE)),
-        read_only: false,
-        create: true,
-    })?;
-    let row = laid_out(&target.file).and_then(|held| {
-        let session = Session {
-            held,
-            file: target.file.clone(),
-            host: LinuxHost::new(start_clock()),
-            time,
-        };
+pub fn commits_of_one_client(
+    session: &Session,
+    path: &Path,
+    time: Duration,
+) -> Result<CommitRow, String> {
+    let target = resolve_target(
+        session,
+        TargetRequest {
+            path,
+            name: FILE,
+            size: Some(Bytes::new(SIZE)),
+            read_only: false,
+            create: true,
+        },
+    )?;
+    let row = laid_out(session, &target.file).and_then(|file| {
+        let commits = Commits { file, time };
         let mut measured = Measured::new(CommitMethod::Fdatasync, 1, BLOCK, 1);
-        let row = session
+        let row = commits
             .measure(&mut measured, time)
             .map(|()| measured.row());
-        drop(session.held.release());
+        commits.file.release();
         row
     });
-    remove_created("fathom fsync", &target.file);
+    remove_created(session, "fathom fsync", &target.file);
     row
 }
 
 /// Writes the file completely, so that no commit allocates blocks, and opens it.
-fn laid_out(file: &Path) -> Result<HeldTarget, String> {
+fn laid_out<'a>(session: &'a Session, file: &Path) -> Result<Box<dyn CommitFile + 'a>, String> {
     let name = file_value(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let job = |options: &str| format!("[commits]\nfilename={name}\nsize={SIZE}\n{options}\n");
-    let layout = plan_of(job("rw=randread\nbs=1m\ncreate_only=1"))?;
-    let clock = start_clock();
-    let host = LinuxHost::new(clock);
-    guard::open_targets(
+    let layout = plan_of(session, job("rw=randread\nbs=1m\ncreate_only=1"))?;
+    let (load, _) = guard::open_targets(
+        session,
         &layout,
         &guard::Confirmed::default(),
-        &host,
         &mut guard::Backups::new(Path::new(".")),
     )
     .map_err(|all| all.join("\n"))?;
-    measure(
-        layout,
-        host,
-        clock,
-        &mut |_| {},
-        &mut |_| false,
-        &mut |_, _| {},
-    )
-    .map_err(|error| error.to_string())?;
-    let writes = plan_of(job("rw=write\nbs=8k"))?;
-    guard::hold_one(&writes).map_err(|all| all.join("\n"))
+    measure(load, layout).map_err(|error| error.to_string())?;
+    let writes = plan_of(session, job("rw=write\nbs=8k"))?;
+    guard::open_commit_file(session, &writes).map_err(|all| all.join("\n"))
 }
 
-struct Session {
-    held: HeldTarget,
-    file: PathBuf,
-    host: LinuxHost,
+/// Measurements of commits to one file.
+struct Commits<'a> {
+    file: Box<dyn CommitFile + 'a>,
     time: Duration,
 }
 
-impl Session {
+impl Commits<'_> {
     /// `windows` gets the times of each row, in the order of the report.
-    fn report(&self, path: &Path, windows: &mut Vec<Vec<Window>>) -> Result<CommitReport, String> {
+    fn report(
+        &self,
+        session: &Session,
+        path: &Path,
+        windows: &mut Vec<Vec<Window>>,
+    ) -> Result<CommitReport, String> {
         let mut methods = Vec::new();
         // Rounds over all methods: whatever else the disk does during one of them affects every method.
         for round in 0..COMMIT_ROUNDS {
@@ -215,7 +208,7 @@ impl Session {
             target: path.display().to_string(),
             methods,
             reason,
-            notes: durability_fault(path).into_iter().collect(),
+            notes: durability_fault(session, path).into_iter().collect(),
             ..CommitReport::default()
         };
         let chosen = CommitMethod::ALL
@@ -258,11 +251,11 @@ impl Session {
             time,
             ..so_far.load
         };
-        let before = self.host.disks(std::slice::from_ref(&self.file));
+        let before = self.file.counters();
         let start = fua::now();
-        let measured = measure_commits(&self.held, &load, &|| interrupts().load(Relaxed) > 0);
+        let measured = self.file.measure(&load, &|| interrupts().load(Relaxed) > 0);
         so_far.windows.push((start, fua::now()));
-        let after = self.host.disks(std::slice::from_ref(&self.file));
+        let after = self.file.counters();
         if interrupts().load(Relaxed) > 0 {
             return Err(INTERRUPTED.to_owned());
         }
@@ -273,10 +266,8 @@ impl Session {
                 return Ok(());
             }
         };
-        // The lowest device does the work; those above it pass the requests on.
         let disk = before
-            .last()
-            .zip(after.last())
+            .zip(after)
             .filter(|(before, after)| before.0 == after.0);
         let added = disk.map(|(before, after)| {
             (

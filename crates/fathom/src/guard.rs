@@ -6,20 +6,19 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use fathom_device::{
-    Access, Confirmations, DestroyCode, DevNo, DirectoryConfirmation, Intent, Owner, Permit, Span,
-    Target, TargetFacts, describe, judge_with,
-};
-use fathom_linux::{
-    Examined, HeldTarget, LinuxHost, examine, examine_without_samples, hold, hold_again,
+    Access, Confirmations, DestroyCode, DirectoryConfirmation, Intent, Owner, Permit, Span, Target,
+    TargetFacts, describe, judge_with,
 };
 use fathom_load::{PlannedSizes, TargetAccess, target_accesses};
 use fathom_model::format::size as size_text;
 use fathom_model::{Bytes, FileOperation, Job, Personality, Plan, PlanEstimate};
 
-use self::images::{Images, describe_image, examine_images, judge_image};
+pub use self::images::{Images, examine_images};
+use self::images::{describe_image, judge_image};
+use crate::machine::{Backup, CommitFile, Contents, Examined, PreparedLoad};
 use crate::print::eprint_line;
-use crate::probe_child;
 use crate::scratch_devices::scratch_lists;
+use crate::session::Session;
 
 /// The joined accesses of all jobs to each target.
 type PlannedAccesses = BTreeMap<PathBuf, TargetAccess>;
@@ -40,8 +39,8 @@ impl Backups {
         }
     }
 
-    /// The file for the device `path`; `None` when it was saved before.
-    fn name(&self, path: &Path) -> Option<PathBuf> {
+    /// The file for the device `path`, at this time in seconds; `None` when it was saved before.
+    fn name(&self, path: &Path, now: u64) -> Option<PathBuf> {
         if self.saved.iter().any(|saved| saved == path) {
             return None;
         }
@@ -51,9 +50,6 @@ impl Backups {
             .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
             .collect();
         // Runs of a script may follow each other within a second, so the process is part of the name.
-        let now = std::time::SystemTime::now()
-            .duration_since(std::time::UNIX_EPOCH)
-            .map_or(0, |d| d.as_secs());
         Some(self.directory.join(format!(
             "fathom-backup{name}-{now}-{}.bin",
             std::process::id()
@@ -61,49 +57,57 @@ impl Backups {
     }
 }
 
-/// Judges all targets of `plan`, then opens those that exist. Nothing is written.
+/// Judges all targets of `plan`, then opens those that exist. Nothing is written. The second value are messages about what
+/// was saved.
 ///
 /// # Errors
 /// Every refusal.
-pub fn open_targets(
+pub fn open_targets<'a>(
+    session: &'a Session,
     plan: &Plan,
     confirmed: &Confirmed<'_>,
-    host: &LinuxHost,
     backups: &mut Backups,
-) -> Result<Vec<String>, Vec<String>> {
+) -> Result<(Box<dyn PreparedLoad + 'a>, Vec<String>), Vec<String>> {
     let mut messages = Vec::new();
-    probe_child::probe_targets(plan).map_err(|error| vec![error])?;
-    let images = examine_images(plan)?;
-    let judged = judge_all(plan, confirmed, &images)?;
+    session.check_plan(plan).map_err(|error| vec![error])?;
+    let images = session.examine_images(plan)?;
+    let judged = judge_all(session, plan, confirmed, &images)?;
+    let load = session.prepare_load(plan, &backups.directory);
     for (target, facts) in images {
-        host.add_image(target, facts.size);
+        load.add_image(target, facts.size);
     }
+    let now = session.unix_now_s();
     for (path, examined, permit) in judged.targets {
-        hold_target(&path, examined, &permit, host, backups, &mut messages)
+        let saved = hold_target(&path, examined, &permit, (&*load, now), backups)
             .map_err(|refusal| vec![refusal])?;
+        messages.extend(saved);
     }
-    Ok(messages)
+    Ok((load, messages))
 }
 
-/// Opens the only target of `plan`.
+/// Opens the only target of `plan` for commits.
 ///
 /// # Errors
 /// Every refusal.
-pub fn hold_one(plan: &Plan) -> Result<HeldTarget, Vec<String>> {
-    probe_child::probe_targets(plan).map_err(|error| vec![error])?;
-    let (_, examined, permit) = judge_all(plan, &Confirmed::default(), &Images::new())?
+pub fn open_commit_file<'a>(
+    session: &'a Session,
+    plan: &Plan,
+) -> Result<Box<dyn CommitFile + 'a>, Vec<String>> {
+    session.check_plan(plan).map_err(|error| vec![error])?;
+    let (_, examined, permit) = judge_all(session, plan, &Confirmed::default(), &Images::new())?
         .targets
         .pop()
         .ok_or_else(|| vec!["there is no target".to_owned()])?;
-    hold(examined, &permit, None).map_err(|error| vec![error.to_string()])
+    session
+        .open_commits(examined, &permit)
+        .map_err(|error| vec![error])
 }
 
 /// The errno of a plan whose targets were refused: that of the first job that is impossible with
 /// the present targets, or that of a missing permission.
-pub fn refusal_errno(plan: &Plan) -> i32 {
-    let size_of =
-        |path: &Path| examine_without_samples(path).map_or(0, |examined| size(examined.facts()));
-    let is_missing = |path: &Path| std::fs::symlink_metadata(path).is_err();
+pub fn refusal_errno(session: &Session, plan: &Plan) -> i32 {
+    let size_of = |path: &Path| existing_size(session, path);
+    let is_missing = |path: &Path| !session.exists(path);
     plan.jobs
         .iter()
         .filter(|job| !job.engine.kind.has_image())
@@ -115,13 +119,31 @@ pub fn refusal_errno(plan: &Plan) -> i32 {
         .unwrap_or(rustix::io::Errno::PERM.raw_os_error())
 }
 
+/// The size of a target before the run.
+fn existing_size(session: &Session, path: &Path) -> u64 {
+    let examined = session.examine(path, Contents::Ends);
+    examined.map_or(0, |examined| size_for_plan(session, examined.facts()))
+}
+
+/// The size that a job without a size uses.
+fn size_for_plan(session: &Session, facts: &TargetFacts) -> u64 {
+    match &facts.target {
+        Target::NewFile(_) => session.default_file_size(),
+        _ => size(facts),
+    }
+}
+
 /// `--dry-run`: each target, which of its bytes would be accessed, and how. Nothing is opened for writing.
 ///
 /// # Errors
 /// As [`open_targets`].
-pub fn dry_run(plan: &Plan, confirmed: &Confirmed<'_>) -> Result<String, Vec<String>> {
-    probe_child::probe_targets(plan).map_err(|error| vec![error])?;
-    let judged = judge_all(plan, confirmed, &examine_images(plan)?)?;
+pub fn dry_run(
+    session: &Session,
+    plan: &Plan,
+    confirmed: &Confirmed<'_>,
+) -> Result<String, Vec<String>> {
+    session.check_plan(plan).map_err(|error| vec![error])?;
+    let judged = judge_all(session, plan, confirmed, &session.examine_images(plan)?)?;
     let targets: String = judged
         .targets
         .iter()
@@ -185,17 +207,20 @@ fn describe_replay(job: &Job) -> Option<String> {
 /// # Errors
 /// When a size is unknown, or a target does not answer.
 pub fn estimate(
+    session: &Session,
     plan: &Plan,
     confirmed: &Confirmed<'_>,
 ) -> Result<(PlanEstimate, Vec<String>), String> {
-    probe_child::probe_targets(plan)?;
-    let images = examine_images(plan).map_err(|refusals| refusals.join("\n"))?;
+    session.check_plan(plan)?;
+    let images = session
+        .examine_images(plan)
+        .map_err(|refusals| refusals.join("\n"))?;
     let size_of = |path: &Path| match images.get(path) {
         Some(image) => image.size,
-        None => examine_without_samples(path).map_or(0, |examined| size(examined.facts())),
+        None => existing_size(session, path),
     };
     let estimate = fathom_load::dry_run(plan, &size_of).map_err(|error| error.to_string())?;
-    let targets = match judge_all(plan, confirmed, &images) {
+    let targets = match judge_all(session, plan, confirmed, &images) {
         Ok(judged) => judged
             .targets
             .iter()
@@ -255,14 +280,12 @@ struct Judged {
     images: Vec<String>,
 }
 
-fn judge_all(
+/// The existing targets and the places of those to be created. One that cannot be examined is `None`: opening it shows why.
+fn examine_targets(
+    session: &Session,
     plan: &Plan,
-    confirmed: &Confirmed<'_>,
-    images: &Images,
-) -> Result<Judged, Vec<String>> {
-    let mut confirmations = confirmed.parse(plan)?;
+) -> Result<BTreeMap<PathBuf, Option<Examined>>, Vec<String>> {
     let mut examined_targets = BTreeMap::new();
-    let mut refusals = Vec::new();
     // Of the file operations only the removal of existing files concerns the guard before the run.
     let touched = |job: &&Job| {
         job.engine
@@ -276,11 +299,11 @@ fn judge_all(
             if examined_targets.contains_key(path) {
                 continue;
             }
-            let examined = match examine_without_samples(path) {
+            let examined = match session.examine(path, Contents::Ends) {
                 Ok(examined) => Some(examined),
                 // No target can be examined on this machine.
                 Err(error)
-                    if error.source.kind() == std::io::ErrorKind::Unsupported
+                    if error.kind() == std::io::ErrorKind::Unsupported
                         && job.engine.kind.has_targets() =>
                 {
                     return Err(vec![error.to_string()]);
@@ -290,69 +313,91 @@ fn judge_all(
             examined_targets.insert(path.clone(), examined);
         }
     }
-    let planned_accesses = planned_accesses(plan, &examined_targets, images, &mut refusals);
-    let mut permits = Vec::new();
-    let mut image_uses = Vec::new();
+    Ok(examined_targets)
+}
+
+fn judge_all(
+    session: &Session,
+    plan: &Plan,
+    confirmed: &Confirmed<'_>,
+    images: &Images,
+) -> Result<Judged, Vec<String>> {
+    let mut confirmations = confirmed.parse(session, plan)?;
+    let mut refusals = Vec::new();
+    let mut examined_targets = examine_targets(session, plan)?;
+    let planned_accesses =
+        planned_accesses(session, plan, (&examined_targets, images), &mut refusals);
+    let mut judged = Judged {
+        targets: Vec::new(),
+        images: Vec::new(),
+    };
     let mut lists_read = false;
     for (path, mut access) in planned_accesses {
         if let Some(image) = images.get(&path) {
             match judge_image(&access, image, &confirmations.codes) {
-                Ok(()) => image_uses.push(describe_image(&access, image)),
+                Ok(()) => judged.images.push(describe_image(&access, image)),
                 Err(refusal) => refusals.push(refusal),
             }
             continue;
         }
-        let Some(mut examined) = examined_targets.remove(&path).flatten() else {
+        let Some(examined) = examined_targets.remove(&path).flatten() else {
             continue;
         };
-        if plan.read_only {
-            if !exists(examined.facts()) {
-                refusals.push(format!(
-                    "{}: it does not exist, and --readonly creates no file; create it first, or leave out --readonly",
-                    path.display()
-                ));
-                continue;
-            }
-            if let Some(refusal) = would_extend(plan, &access, examined.facts()) {
+        let examined = match check_access(session, plan, &mut access, examined) {
+            Ok(examined) => examined,
+            Err(refusal) => {
                 refusals.push(refusal);
                 continue;
             }
-            access.size = access.size.min(size(examined.facts()));
-        }
-        if needs_samples(&intent(&access, examined.facts()), examined.facts()) {
-            match examine(&path) {
-                Ok(sampled) => examined = sampled,
-                Err(error) => {
-                    refusals.push(error.to_string());
-                    continue;
-                }
-            }
-        }
-        if let Some(refusal) = beyond_end(&access, examined.facts()) {
-            refusals.push(refusal);
-            continue;
-        }
-        if plan.personality == Personality::Fio {
-            warn_of_short_file(&access, examined.facts());
-        }
+        };
         let intent = intent(&access, examined.facts());
         if intent.modifies() && !lists_read && matches!(examined.facts().target, Target::Block(_)) {
             confirmations.scratch = scratch_lists();
             lists_read = true;
         }
         match judge_with(examined.facts(), &intent, &confirmations) {
-            Ok(permit) => permits.push((path, examined, permit)),
+            Ok(permit) => judged.targets.push((path, examined, permit)),
             Err(refusal) => refusals.push(refusal.to_string()),
         }
     }
     if refusals.is_empty() {
-        Ok(Judged {
-            targets: permits,
-            images: image_uses,
-        })
+        Ok(judged)
     } else {
         Err(refusals)
     }
+}
+
+/// What forbids an access whatever is confirmed. Reads the samples of a target that may need a code.
+fn check_access(
+    session: &Session,
+    plan: &Plan,
+    access: &mut TargetAccess,
+    mut examined: Examined,
+) -> Result<Examined, String> {
+    if plan.read_only {
+        if !exists(examined.facts()) {
+            return Err(format!(
+                "{}: it does not exist, and --readonly creates no file; create it first, or leave out --readonly",
+                access.path.display()
+            ));
+        }
+        if let Some(refusal) = would_extend(plan, access, examined.facts()) {
+            return Err(refusal);
+        }
+        access.size = access.size.min(size(examined.facts()));
+    }
+    if needs_samples(&intent(access, examined.facts()), examined.facts()) {
+        examined = session
+            .examine(&access.path, Contents::Samples)
+            .map_err(|error| error.to_string())?;
+    }
+    if let Some(refusal) = beyond_end(access, examined.facts()) {
+        return Err(refusal);
+    }
+    if plan.personality == Personality::Fio {
+        warn_of_short_file(access, examined.facts());
+    }
+    Ok(examined)
 }
 
 /// The error of `fathom fio --readonly`, like that of fio, for a file that is shorter than its job.
@@ -432,13 +477,14 @@ impl<'a> Confirmed<'a> {
         }
     }
 
-    fn parse(&self, plan: &Plan) -> Result<Confirmations, Vec<String>> {
+    fn parse(&self, session: &Session, plan: &Plan) -> Result<Confirmations, Vec<String>> {
         let codes = self.codes.iter().map(|code| {
             code.parse::<DestroyCode>()
                 .map_err(|error| vec![format!("--destroy: {error}")])
         });
         let directories = self.directories.unwrap_or_default().iter().map(|text| {
-            parse_directory(text).map_err(|error| vec![format!("--destroy-all-in: {error}")])
+            parse_directory(session, text)
+                .map_err(|error| vec![format!("--destroy-all-in: {error}")])
         });
         // Without this option no refusal may advise to use it.
         let job_files =
@@ -453,56 +499,48 @@ impl<'a> Confirmed<'a> {
 }
 
 /// `DIR=CODE`; the last equals sign separates them.
-fn parse_directory(text: &str) -> Result<DirectoryConfirmation, String> {
-    use std::os::unix::fs::MetadataExt;
+fn parse_directory(session: &Session, text: &str) -> Result<DirectoryConfirmation, String> {
     let (directory, code) = text
         .rsplit_once('=')
         .ok_or_else(|| format!("'{}': expected DIR=CODE", text.escape_debug()))?;
     let code = code
         .parse()
         .map_err(|error: fathom_device::ParseCodeError| error.to_string())?;
-    let facts = std::fs::metadata(directory).map_err(|error| format!("{directory}: {error}"))?;
-    let dev = DevNo {
-        major: rustix::fs::major(facts.dev()),
-        minor: rustix::fs::minor(facts.dev()),
-    };
-    Ok(DirectoryConfirmation {
-        inode: (dev, facts.ino()),
-        code,
-    })
+    let inode = session
+        .directory_id(Path::new(directory))
+        .map_err(|error| format!("{directory}: {error}"))?;
+    Ok(DirectoryConfirmation { inode, code })
 }
 
+/// Opens a target for a load at this time in seconds. The message is about the backup of its first and last MiB.
 fn hold_target(
     path: &Path,
     examined: Examined,
     permit: &Permit,
-    host: &LinuxHost,
+    (load, now): (&dyn PreparedLoad, u64),
     backups: &mut Backups,
-    messages: &mut Vec<String>,
-) -> Result<(), String> {
+) -> Result<Option<String>, String> {
     if permit.access() == Access::Create {
         // The host creates it when it lays it out, under the same rules.
-        return Ok(());
+        return Ok(None);
     }
-    let backup = permit.needs_backup().then(|| backups.name(path));
-    let held = match &backup {
-        Some(None) => hold_again(examined, permit),
-        to_save => hold(
-            examined,
-            permit,
-            to_save.as_ref().and_then(Option::as_deref),
-        ),
+    let name = permit.needs_backup().then(|| backups.name(path, now));
+    let backup = match &name {
+        None => Backup::NotNeeded,
+        Some(None) => Backup::AlreadySaved,
+        Some(Some(file)) => Backup::SaveTo(file),
     };
-    let held = held.map_err(|error| error.to_string())?;
-    if let Some(name) = backup.flatten() {
-        messages.push(format!(
+    if !load.hold(examined, permit, backup)? {
+        return Ok(None);
+    }
+    backups.saved.push(path.to_owned());
+    Ok(name.flatten().map(|file| {
+        format!(
             "the first and last MiB of {} were saved to {}",
             path.display(),
-            name.display()
-        ));
-        backups.saved.push(path.to_owned());
-    }
-    host.add(held, false).map_err(|error| error.to_string())
+            file.display()
+        )
+    }))
 }
 
 /// The error for a file that ends before the first byte of the job.
@@ -518,9 +556,9 @@ fn beyond_end(access: &TargetAccess, facts: &TargetFacts) -> Option<String> {
 
 /// The accesses of all jobs to each path, joined.
 fn planned_accesses(
+    session: &Session,
     plan: &Plan,
-    examined_targets: &BTreeMap<PathBuf, Option<Examined>>,
-    images: &Images,
+    (examined_targets, images): (&BTreeMap<PathBuf, Option<Examined>>, &Images),
     refusals: &mut Vec<String>,
 ) -> PlannedAccesses {
     let size_of = |path: &Path| match images.get(path) {
@@ -528,7 +566,7 @@ fn planned_accesses(
         None => examined_targets
             .get(path)
             .and_then(Option::as_ref)
-            .map_or(0, |examined| size(examined.facts())),
+            .map_or(0, |examined| size_for_plan(session, examined.facts())),
     };
     let mut planned_accesses = PlannedAccesses::new();
     let mut planned_sizes = PlannedSizes::default();

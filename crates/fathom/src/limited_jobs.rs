@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use fathom_linux::{LimitedGroup, LinuxHost, interrupts};
+use fathom_linux::{LimitedGroup, interrupts};
 use fathom_model::{EngineKind, Nanos, Plan, Program, Recording};
 use fathom_plan::PlannedCell;
 use fathom_store::{read_recording, write_recording};
@@ -25,7 +25,7 @@ use crate::experiment::plan_cell;
 use crate::guard::{self, Backups};
 use crate::measure::{RunExtras, measure_and_store};
 use crate::outcome::Outcome;
-use crate::this_machine::start_clock;
+use crate::session::Session;
 
 /// Set in the environment of such a child.
 const MARK: &str = "FATHOM_LIMITED_JOBS";
@@ -250,36 +250,30 @@ fn carry_out(task: &Value) -> Result<Recording, String> {
         targets: list("targets"),
         ..PlannedCell::default()
     };
-    let (mut plan, _) = plan_cell(&cell).map_err(|error| error.to_string())?;
+    let session = Session::on_this_machine();
+    let (mut plan, _) = plan_cell(&session, &cell).map_err(|error| error.to_string())?;
     let sections = list("sections");
     plan.jobs.retain(|job| sections.contains(&job.name));
-    let clock = start_clock();
-    let host = match std::env::var_os("TMPDIR").filter(|directory| !directory.is_empty()) {
-        Some(directory) => LinuxHost::new(clock).with_scratch(directory.into()),
-        None => LinuxHost::new(clock),
-    };
     let codes = list("codes");
     let confirmed = guard::Confirmed::codes(&codes);
     let mut backups = Backups::new(Path::new("."));
-    let messages = guard::open_targets(&plan, &confirmed, &host, &mut backups)
+    let (load, messages) = guard::open_targets(&session, &plan, &confirmed, &mut backups)
         .map_err(|refusals| refusals.join("\n"))?;
     let (parent, go) = Parent::watch();
     let go = RefCell::new(go);
     let (mut recording, _) = measure_and_store(
+        load,
         plan,
-        host,
-        clock,
         &mut |_| {},
         &mut |_| false,
         &mut |_, _| {},
         RunExtras {
-            interval_sink: None,
             end: &|| parent.is_gone(),
             before_start: Some(&|| {
                 send(READY, b"");
                 let _ = go.borrow().recv();
             }),
-            may_begin: None,
+            ..RunExtras::default()
         },
     )
     .map_err(|error| error.to_string())?;

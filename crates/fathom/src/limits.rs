@@ -10,7 +10,7 @@ use fathom_analyse::provider_limits::{
 use fathom_cli::LimitsArgs;
 use fathom_device::EbsStats;
 use fathom_device::volumes::{MeasuredVolume, Recognised, parse_volumes, recognise};
-use fathom_linux::{ebs_stats, inspect_target, interrupts};
+use fathom_linux::interrupts;
 use fathom_model::format::{duration, size as size_text};
 use fathom_model::{Bytes, DeviceFacts, Entry, Findings, Nanos, Recording, RunEnd, Verdict};
 use fathom_plan::{LIMITS_DRAIN, LIMITS_ONE, LIMITS_REFILL, LIMITS_SIZE, LimitsPlan};
@@ -20,9 +20,9 @@ use crate::cli;
 use crate::experiment_target::{self, ExperimentTarget, TargetRequest};
 use crate::outcome::Outcome;
 use crate::print::{eprint_line, note_line, print, print_to};
-use crate::quick::{plan_of, run_jobs};
+use crate::quick::run_jobs;
 use crate::result_store::{self, RunWriter};
-use crate::sim::{SimDeviceSource, SimMachine};
+use crate::session::Session;
 
 /// The file that is created in a directory, and its size at most.
 const FILE: &str = "fathom-limits.data";
@@ -46,8 +46,8 @@ const NOT_THE_VOLUME: [&str; 4] = [
 
 /// Measures the limits of the target that the arguments name.
 pub fn command(arguments: &[String]) -> Outcome {
-    cli::command(arguments, |args: LimitsArgs| {
-        Ok(limits(&args).unwrap_or_else(|message| {
+    cli::measuring_command(arguments, |session, args: LimitsArgs| {
+        Ok(limits(session, &args).unwrap_or_else(|message| {
             eprint_line!("fathom limits: {message}");
             if interrupts().load(Relaxed) == 0 {
                 Outcome::Refused
@@ -58,19 +58,15 @@ pub fn command(arguments: &[String]) -> Outcome {
     })
 }
 
-fn limits(args: &LimitsArgs) -> Result<Outcome, String> {
-    if let Some(source) = SimDeviceSource::new(&args.sim)? {
-        return simulated(args, &source);
-    }
-    let path = args.path.as_ref().ok_or("no target")?;
+fn limits(session: &Session, args: &LimitsArgs) -> Result<Outcome, String> {
     let request = TargetRequest {
-        path,
+        path: &args.path,
         name: FILE,
         size: None,
         read_only: args.read_only,
         create: args.create,
     };
-    let mut target = experiment_target::resolve_target(request)?;
+    let mut target = experiment_target::resolve_target(session, request)?;
     if target.made {
         target.size = target.size.map(|size| size.min(Bytes::new(SIZE)));
     }
@@ -80,9 +76,9 @@ fn limits(args: &LimitsArgs) -> Result<Outcome, String> {
     }
     interrupts();
     note_line!("{}", cost(args, &plan, &target));
-    let outcome = measured(args, &target, &plan);
+    let outcome = measured(session, args, &target, &plan);
     if target.made && !args.keep {
-        experiment_target::remove_created("fathom limits", &target.file);
+        experiment_target::remove_created(session, "fathom limits", &target.file);
     }
     outcome
 }
@@ -120,12 +116,13 @@ fn cost(args: &LimitsArgs, plan: &LimitsPlan, target: &ExperimentTarget) -> Stri
 
 /// Lays out, measures and reports.
 fn measured(
+    session: &Session,
     args: &LimitsArgs,
     target: &ExperimentTarget,
     plan: &LimitsPlan,
 ) -> Result<Outcome, String> {
     if target.writes {
-        match run_jobs(JOB_FILE, plan.layout(), None, None) {
+        match run_jobs(session, JOB_FILE, plan.layout(), None, None) {
             Ok((_, findings)) if findings.end != RunEnd::Completed => {
                 return Ok(Outcome::Interrupted);
             }
@@ -136,14 +133,16 @@ fn measured(
     }
     let jobs = plan.measure();
     let name = result_store::path_name(&target.file);
-    let experiment = result_store::experiment("limits", name, jobs.clone());
-    let mut writer = RunWriter::begin("fathom limits", &args.store, &experiment);
-    let device = inspect_target(&target.file)
+    let experiment = result_store::experiment(session, "limits", name, jobs.clone());
+    let mut writer = RunWriter::begin(session, "fathom limits", &args.store, &experiment);
+    let device = session
+        .inspect(&target.file)
         .devices
         .last()
         .map(|device| device.before.clone());
-    let counters = device.as_ref().and_then(ebs_stats);
-    let (recording, findings) = match run_jobs(JOB_FILE, jobs, Some(&mut writer), None) {
+    let read_counters = || session.volume_counters(device.as_ref()?);
+    let counters = read_counters();
+    let (recording, findings) = match run_jobs(session, JOB_FILE, jobs, Some(&mut writer), None) {
         Ok(measured) => measured,
         Err(message) => {
             writer.remove();
@@ -151,7 +150,7 @@ fn measured(
         }
     };
     let counted = counters
-        .zip(device.as_ref().and_then(ebs_stats))
+        .zip(read_counters())
         .map(|(before, after)| after.since(&before));
     finish(
         args,
@@ -160,45 +159,6 @@ fn measured(
         writer,
         (recording, findings),
         (device.as_ref(), counted),
-    )
-}
-
-/// The same on a simulated volume, in virtual time.
-fn simulated(args: &LimitsArgs, source: &SimDeviceSource) -> Result<Outcome, String> {
-    let target = ExperimentTarget {
-        file: "volume".into(),
-        display_name: "simulated volume".to_owned(),
-        size: Some(Bytes::new(SIZE)),
-        writes: false,
-        made: false,
-    };
-    let plan = plan(args, &target)?;
-    if args.dry_run {
-        return Ok(print(&plan.measure()));
-    }
-    let jobs = plan.measure();
-    let experiment = result_store::simulated_by(
-        result_store::experiment("limits", target.display_name.clone(), jobs.clone()),
-        Some(source),
-    );
-    let writer = RunWriter::begin("fathom limits", &args.store, &experiment);
-    let planned = plan_of(JOB_FILE, jobs, &SimMachine)?;
-    let mut recording = match source.run(planned) {
-        Ok(recording) => recording,
-        Err(message) => {
-            writer.remove();
-            return Err(message);
-        }
-    };
-    let findings = fathom_analyse::findings(&recording);
-    recording.started_unix_ns = result_store::unix_now_ns();
-    finish(
-        args,
-        &target.display_name,
-        &plan,
-        writer,
-        (recording, findings),
-        (None, None),
     )
 }
 

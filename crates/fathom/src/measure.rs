@@ -1,4 +1,4 @@
-//! One run of a plan on this machine, with its log files.
+//! One run of a plan, with its log files.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -7,63 +7,20 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use fathom_linux::{
-    ConditionsWatch, DeviceWatch, HostWatch, LinuxClock, LinuxHost, OutputError, OutputName,
-    Outputs, interrupts,
-};
+use fathom_linux::{OutputError, OutputName, Outputs, interrupts};
 use fathom_load::{HostError, IntervalSink, LoadError, RunHooks, States, Stop};
-use fathom_model::{JobError, LogChunk, Nanos, Plan, Progress, Recording};
+use fathom_model::{LogChunk, Nanos, Plan, Progress, Recording};
 use fathom_report::{LogWriter, Mode};
 
-use crate::blame::{BlameWatch, is_wanted as is_blame_wanted};
-use crate::guard::written_devices;
 use crate::logs::replay;
-use crate::scratch_devices;
+use crate::machine::PreparedLoad;
 
-/// errno of a target that another process started to use.
-const EBUSY: i32 = 16;
 /// Chunks of log entries on their way to the writer.
 const CHUNKS: usize = 64;
-/// How often the targets are checked, so that a change is noticed within a second.
-const CHECK_INTERVAL: Duration = Duration::from_millis(500);
-/// errno of a thread that cannot be started.
-const EAGAIN: i32 = 11;
-/// How long it waits after an abort for each answer of a target.
-const PATIENCE_AFTER_ABORT: Duration = Duration::from_millis(200);
-/// How long the end of the run waits for the check of the targets.
-const PATIENCE_AT_END: Duration = Duration::from_secs(1);
 /// How often the writer checks whether the run is over.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-
-/// Runs `plan` on `host`, as [`measure_and_store`] without storing its intervals.
-///
-/// # Errors
-/// When the files of a job cannot be prepared.
-pub fn measure(
-    plan: Plan,
-    host: LinuxHost,
-    clock: LinuxClock,
-    progress: &mut dyn FnMut(&Progress),
-    is_state_wanted: &mut dyn FnMut(Nanos) -> bool,
-    on_state: &mut dyn FnMut(Recording, Option<Nanos>),
-) -> Result<(Recording, Option<String>), LoadError> {
-    measure_and_store(
-        plan,
-        host,
-        clock,
-        progress,
-        is_state_wanted,
-        on_state,
-        RunExtras {
-            interval_sink: None,
-            end: &|| false,
-            before_start: None,
-            may_begin: None,
-        },
-    )
-}
 
 /// Additional callbacks of a run.
 pub struct RunExtras<'a> {
@@ -77,72 +34,62 @@ pub struct RunExtras<'a> {
     pub may_begin: Option<&'a dyn Fn(usize) -> bool>,
 }
 
-/// Runs `plan` on `host`. The second value is the first error of the log files. Whenever `is_state_wanted` returns true,
-/// `on_state` receives the state of the run, with the run's expected length.
+impl Default for RunExtras<'_> {
+    fn default() -> Self {
+        RunExtras {
+            interval_sink: None,
+            end: &|| false,
+            before_start: None,
+            may_begin: None,
+        }
+    }
+}
+
+/// Runs `plan` without callbacks, as [`measure_and_store`].
+///
+/// # Errors
+/// When the files of a job cannot be prepared.
+pub fn measure(
+    load: Box<dyn PreparedLoad + '_>,
+    plan: Plan,
+) -> Result<(Recording, Option<String>), LoadError> {
+    let (is_state_wanted, on_state) = (&mut |_| false, &mut |_, _| {});
+    measure_and_store(
+        load,
+        plan,
+        &mut |_| {},
+        is_state_wanted,
+        on_state,
+        RunExtras::default(),
+    )
+}
+
+/// Runs `plan`, whose targets `load` holds. The second value is the first error of the log files. Whenever `is_state_wanted`
+/// returns true, `on_state` receives the state of the run, with the run's expected length.
 ///
 /// # Errors
 /// When the files of a job cannot be prepared.
 pub fn measure_and_store(
+    load: Box<dyn PreparedLoad + '_>,
     plan: Plan,
-    host: LinuxHost,
-    clock: LinuxClock,
     progress: &mut dyn FnMut(&Progress),
     is_state_wanted: &mut dyn FnMut(Nanos) -> bool,
     on_state: &mut dyn FnMut(Recording, Option<Nanos>),
     extras: RunExtras<'_>,
 ) -> Result<(Recording, Option<String>), LoadError> {
-    let outputs = outputs_excluding_targets(&plan);
     let (logs, chunks) = sync_channel(CHUNKS);
     let over = Arc::new(AtomicBool::new(false));
-    let first_job = plan.jobs.first().map(|job| job.name.clone());
-    let no_thread = move |error: io::Error| LoadError {
-        job: first_job.clone().unwrap_or_default(),
-        cause: HostError {
-            errno: error.raw_os_error().unwrap_or(EAGAIN),
-            what: "cannot start a thread; raise the limit of processes (ulimit -u)".to_owned(),
-        },
-    };
-    let writer =
-        write_logs(&plan, outputs.clone(), chunks, Arc::clone(&over)).map_err(&no_thread)?;
-    let host = Arc::new(host);
-    let watch_devices = DeviceWatch::start(
-        plan.jobs
-            .iter()
-            .filter(|job| job.engine.kind.has_targets())
-            .flat_map(|job| &job.files.paths),
-    );
-    let watch_host = HostWatch::start();
-    let paths: Vec<PathBuf> = plan
-        .jobs
-        .iter()
-        .filter(|job| job.engine.kind.has_targets())
-        .flat_map(|job| job.files.paths.iter().cloned())
-        .collect();
-    let conditions = ConditionsWatch::start(&host, clock, &paths);
-    let progress = &mut |now: &Progress| {
-        if now.layout.is_none() {
-            conditions.load_started();
-        }
-        progress(now);
-    };
-    let mut no_blame = None;
-    let blame = if is_blame_wanted(&plan) {
-        BlameWatch::start(&plan, clock)
-            .map_err(|why| no_blame = Some(format!("no blame sheet: {why}")))
-            .ok()
-    } else {
-        None
-    };
+    let outputs = outputs_excluding_targets(&plan);
+    let writer = write_logs(&plan, outputs, chunks, Arc::clone(&over))
+        .map_err(|error| no_thread(&plan, &error))?;
     let signals = interrupts();
-    let (changed, watcher) =
-        watch_targets(Arc::clone(&host), Arc::clone(&over)).map_err(&no_thread)?;
     let stop = || match signals.load(Relaxed) {
-        0 if changed.load(Relaxed) || (extras.end)() => Stop::Drain,
+        0 if (extras.end)() => Stop::Drain,
         0 => Stop::No,
         1 => Stop::Drain,
         _ => Stop::Abort,
     };
-    let watch = RunHooks {
+    let hooks = RunHooks {
         stop: &stop,
         progress,
         logs,
@@ -151,134 +98,37 @@ pub fn measure_and_store(
             take: on_state,
         }),
         interval_sink: extras.interval_sink,
-        io_log: blame
-            .as_ref()
-            .map(|(_, sink)| sink.clone())
-            .or_else(crate::replay::take_sink),
+        io_log: crate::replay::take_sink(),
         before_start: extras.before_start,
         may_begin: extras.may_begin,
         replays: &replay,
     };
-    let written = written_devices(&plan);
-    let outcome = fathom_linux::run_load(plan, Arc::clone(&host), &unix_now_ns, watch);
-    let elapsed = outcome
-        .as_ref()
-        .map_or(fathom_model::Nanos::ZERO, |recording| recording.elapsed);
-    // After an abort nothing waits for a target that hangs: whatever asks it once more is abandoned.
-    let aborted = signals.load(Relaxed) > 1;
-    let conditions =
-        unless_it_hangs(aborted, move || conditions.finish(elapsed)).unwrap_or_default();
-    let blame = blame.and_then(|(blame, _)| unless_it_hangs(aborted, move || blame.finish()));
+    let outcome = load.run(plan, hooks);
     over.store(true, Relaxed);
     let log_error = writer
         .join()
         .unwrap_or_else(|_| Some("the log writer stopped".to_owned()));
-    watcher.thread().unpark();
-    let change = finished_within(
-        watcher,
-        if aborted {
-            PATIENCE_AFTER_ABORT
-        } else {
-            PATIENCE_AT_END
+    outcome.map(|recording| (recording, log_error))
+}
+
+/// The error of a run whose thread cannot be started.
+pub fn no_thread(plan: &Plan, error: &io::Error) -> LoadError {
+    let first_job = plan.jobs.first().map(|job| job.name.clone());
+    LoadError {
+        job: first_job.unwrap_or_default(),
+        cause: HostError {
+            errno: error
+                .raw_os_error()
+                .unwrap_or(rustix::io::Errno::AGAIN.raw_os_error()),
+            what: "cannot start a thread; raise the limit of processes (ulimit -u)".to_owned(),
         },
-    )
-    .flatten();
-    if outcome.is_ok() && !aborted && change.is_none() {
-        scratch_devices::renew(&written);
     }
-    let released = {
-        let host = Arc::clone(&host);
-        unless_it_hangs(aborted, move || host.release()).unwrap_or(Ok(()))
-    };
-    let mut recording = outcome?;
-    if let Some(what) = change {
-        let at = recording.elapsed;
-        let error = JobError {
-            errno: EBUSY,
-            operation: what,
-            at,
-        };
-        for job in recording.jobs.iter_mut().filter(|job| job.error.is_none()) {
-            job.error = Some(error.clone());
-        }
-    }
-    recording.clock = clock.facts();
-    recording.host = watch_host.finish();
-    recording.conditions = conditions;
-    recording.blame = blame;
-    recording.messages.extend(no_blame);
-    recording.targets =
-        unless_it_hangs(aborted, move || watch_devices.finish()).unwrap_or_default();
-    if let Err(error) = released {
-        recording.messages.push(error.to_string());
-    }
-    Ok((recording, log_error))
-}
-
-/// The result of `work`, which asks a target. After an abort it is done by another thread, which is abandoned if the target
-/// does not answer.
-fn unless_it_hangs<T: Send + 'static>(
-    aborted: bool,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Option<T> {
-    if !aborted {
-        return Some(work());
-    }
-    let thread = std::thread::Builder::new().spawn(work).ok()?;
-    finished_within(thread, PATIENCE_AFTER_ABORT)
-}
-
-/// The result of a thread that ends within this time. One that hangs in a device is abandoned.
-fn finished_within<T>(thread: JoinHandle<T>, time: Duration) -> Option<T> {
-    let begun = Instant::now();
-    while !thread.is_finished() {
-        if begun.elapsed() > time {
-            return None;
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    thread.join().ok()
-}
-
-/// Checks the targets that are written during the load. When one has changed, or somebody else uses it, the flag is set and
-/// the thread ends with the reason.
-fn watch_targets(
-    host: Arc<LinuxHost>,
-    over: Arc<AtomicBool>,
-) -> io::Result<(Arc<AtomicBool>, JoinHandle<Option<String>>)> {
-    let changed = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&changed);
-    let watcher = std::thread::Builder::new().spawn(move || {
-        loop {
-            std::thread::park_timeout(CHECK_INTERVAL);
-            if over.load(Relaxed) {
-                return None;
-            }
-            if let Err(error) = host.recheck() {
-                flag.store(true, Relaxed);
-                return Some(error.to_string());
-            }
-        }
-    })?;
-    Ok((changed, watcher))
-}
-
-pub fn unix_now_ns() -> u64 {
-    std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |d| d.as_nanos() as u64)
-}
-
-/// Whether a job of the plan writes a log.
-pub fn writes_logs(plan: &Plan) -> bool {
-    let outputs = Outputs::default();
-    LogWriter::new(plan, move |name: &str, mode| open_log(&outputs, name, mode)).is_wanted()
 }
 
 /// Writes log chunks as they arrive, so that memory does not grow with the run. Continues to read after an error, so that
 /// the load never waits. A worker that hangs in an I/O never closes its end of the channel: after the run is `over`, the
 /// chunks in the channel are the last ones.
-pub fn write_logs(
+fn write_logs(
     plan: &Plan,
     outputs: Outputs,
     chunks: Receiver<LogChunk>,

@@ -76,7 +76,7 @@ fn observe(args: &ObserveArgs) -> Result<Outcome, String> {
                 .map_err(|error| format!("--events: {error}"))?,
         ) as Box<dyn Write + Send>),
     };
-    let started_unix_ns = crate::result_store::unix_now_ns();
+    let started_unix_ns = crate::machine::unix_now_ns();
     let runtime = args.runtime.unwrap_or(RUNTIME);
     let mut named = match args.files.as_slice() {
         [] => None,

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use fathom_cli::{MeasurementFormat, ObserverOptions, QuickArgs};
 use fathom_device::spec::Library;
-use fathom_linux::{LinuxHost, interrupts};
+use fathom_linux::interrupts;
 use fathom_model::{Bytes, Findings, Nanos, Personality, Plan, Recording, RunEnd, Verdict};
 use fathom_plan::{
-    Diagnostic, FileReader, HostInfo, Planned, PlannedCell, Quick, Reporting, parse_args, plan,
+    Diagnostic, FileReader, Planned, PlannedCell, Quick, Reporting, parse_args, plan,
 };
 use fathom_report::{Exposition, Format};
 
@@ -25,9 +25,9 @@ use crate::print::{eprint_line, is_quiet, note_line, print, print_to, write_juni
 use crate::quick_progress::QuickProgress;
 use crate::result_store::{self, RunWriter};
 use crate::screen::{self, Screen};
+use crate::session::Session;
 use crate::spec_compare::{named, sentences, spec_compare};
 use crate::specs::library;
-use crate::this_machine::{ThisMachine, start_clock};
 
 /// The file that is created in a directory.
 const FILE: &str = "fathom-quick.data";
@@ -48,8 +48,8 @@ const BETWEEN: Duration = Duration::from_millis(300);
 
 /// Measures the target that the arguments name.
 pub fn command(arguments: &[String]) -> Outcome {
-    cli::command(arguments, |args: QuickArgs| {
-        Ok(quick(&args).unwrap_or_else(|message| {
+    cli::measuring_command(arguments, |session, args: QuickArgs| {
+        Ok(quick(session, &args).unwrap_or_else(|message| {
             eprint_line!("fathom quick: {message}");
             if interrupts().load(Relaxed) == 0 {
                 Outcome::Refused
@@ -60,8 +60,8 @@ pub fn command(arguments: &[String]) -> Outcome {
     })
 }
 
-fn quick(args: &QuickArgs) -> Result<Outcome, String> {
-    let started = Instant::now();
+fn quick(session: &Session, args: &QuickArgs) -> Result<Outcome, String> {
+    let started = session.now();
     check_observers(&observer_options(args))?;
     let sheets = sheets(args)?;
     let request = TargetRequest {
@@ -71,7 +71,7 @@ fn quick(args: &QuickArgs) -> Result<Outcome, String> {
         read_only: args.read_only,
         create: args.create,
     };
-    let mut target = resolve_target_of(&args.hosts, request)?;
+    let mut target = resolve_target_of(session, &args.hosts, request)?;
     if args.hosts.hosts.is_some() {
         // How fast the hosts prepare a file is not known before.
         target.size = target.size.map(|size| size.min(Bytes::new(SIZE_ON_HOSTS)));
@@ -81,19 +81,19 @@ fn quick(args: &QuickArgs) -> Result<Outcome, String> {
         return Ok(print(&recipe.measure(nanos(args.runtime))));
     }
     interrupts();
-    let fleet = Fleet::find("quick", &args.hosts)?;
+    let fleet = Fleet::find(session, "quick", &args.hosts)?;
     let outcome = measured(
+        session,
         args,
         target.clone(),
         recipe,
-        &sheets,
-        started,
+        (&sheets, started),
         fleet.as_ref(),
     );
     if target.made && !args.keep {
         match &fleet {
             Some(fleet) => fleet.remove(&[&target.file]),
-            None => experiment_target::remove_created("fathom quick", &target.file),
+            None => experiment_target::remove_created(session, "fathom quick", &target.file),
         }
     }
     outcome
@@ -133,17 +133,17 @@ fn sheets(args: &QuickArgs) -> Result<Library, String> {
 
 /// Lays out, measures for the remaining time, and reports.
 fn measured(
+    session: &Session,
     args: &QuickArgs,
     mut target: ExperimentTarget,
     mut recipe: Quick,
-    sheets: &Library,
-    started: Instant,
+    (sheets, started): (&Library, Instant),
     fleet: Option<&Fleet>,
 ) -> Result<Outcome, String> {
-    let preview_started = Instant::now();
-    let existing = std::fs::metadata(&target.file).map_or(0, |facts| facts.len());
+    let preview_started = session.now();
+    let existing = session.file_size(&target.file);
     if fleet.is_none() {
-        preview(&recipe);
+        preview(session, &recipe);
     }
     if let Some(size) = target
         .size
@@ -151,33 +151,38 @@ fn measured(
     {
         let part = (
             recipe.preview_size(),
-            preview_started.elapsed().saturating_sub(PREVIEW),
+            session.elapsed(preview_started).saturating_sub(PREVIEW),
         );
         target.size = Some(affordable_size(size, part, args.runtime));
         recipe = recipe_of(&target)?;
     }
     let target = &target;
     if target.writes {
-        let (_, findings) = run(recipe.layout(), None, None, fleet)?;
+        let (_, findings) = run(session, recipe.layout(), None, None, fleet)?;
         if findings.end != RunEnd::Completed || findings.verdict == Verdict::Invalid {
             return print_result(args, &intro(target, fleet), &findings);
         }
     }
     let left = args
         .runtime
-        .saturating_sub(started.elapsed() + BETWEEN)
+        .saturating_sub(session.elapsed(started) + BETWEEN)
         .max(Duration::from_secs(1) * recipe.cells() / 4);
     let jobs = recipe.measure(nanos(left));
-    let experiment =
-        result_store::experiment("quick", result_store::path_name(&args.path), jobs.clone());
-    let mut writer = RunWriter::begin("fathom quick", &args.store, &experiment);
+    let experiment = result_store::experiment(
+        session,
+        "quick",
+        result_store::path_name(&args.path),
+        jobs.clone(),
+    );
+    let mut writer = RunWriter::begin(session, "fathom quick", &args.store, &experiment);
     let title = format!("fathom quick {}", args.path.display());
     let display = QuickProgress::open(
+        session,
         &observer_options(args),
         &title,
         recipe.cell_time(nanos(left)),
     )?;
-    let (recording, findings) = match run(jobs, Some(&mut writer), Some(display), fleet) {
+    let (recording, findings) = match run(session, jobs, Some(&mut writer), Some(display), fleet) {
         Ok(measured) => measured,
         Err(message) => {
             writer.remove();
@@ -216,8 +221,8 @@ fn facts(args: &QuickArgs, intro: String) -> Vec<(String, String)> {
 }
 
 /// Prints a first figure before the target is prepared, which takes time. Errors are ignored: they will occur again.
-fn preview(recipe: &Quick) {
-    let Ok((recording, findings)) = run(recipe.preview(), None, None, None) else {
+fn preview(session: &Session, recipe: &Quick) {
+    let Ok((recording, findings)) = run(session, recipe.preview(), None, None, None) else {
         return;
     };
     if findings.end == RunEnd::Completed && findings.verdict != Verdict::Invalid {
@@ -251,13 +256,14 @@ impl FileReader for Recipe {
 }
 
 fn run(
+    session: &Session,
     job_file: String,
     writer: Option<&mut RunWriter>,
     display: Option<QuickProgress<'_>>,
     fleet: Option<&Fleet>,
 ) -> Result<(Recording, Findings), String> {
     let Some(fleet) = fleet else {
-        return run_jobs(JOB_FILE, job_file, writer, display);
+        return run_jobs(session, JOB_FILE, job_file, writer, display);
     };
     let cell = PlannedCell {
         source: JOB_FILE.to_owned(),
@@ -277,22 +283,22 @@ fn run(
 /// # Errors
 /// When the jobs cannot be planned, are refused, or cannot be prepared.
 pub fn run_jobs(
+    session: &Session,
     name: &str,
     job_file: String,
     writer: Option<&mut RunWriter>,
     mut display: Option<QuickProgress<'_>>,
 ) -> Result<(Recording, Findings), String> {
-    let plan = plan_of(name, job_file, &ThisMachine)?;
-    let clock = start_clock();
-    let host = LinuxHost::new(clock);
-    guard::open_targets(
+    let plan = plan_of(session, name, job_file)?;
+    let (load, _) = guard::open_targets(
+        session,
         &plan,
         &guard::Confirmed::default(),
-        &host,
         &mut guard::Backups::new(Path::new(".")),
     )
     .map_err(|all| all.join("\n"))?;
     let mut screen = Screen::new(
+        session,
         Personality::Fathom,
         &Reporting {
             quiet: is_quiet(),
@@ -305,9 +311,8 @@ pub fn run_jobs(
     }
     let display = RefCell::new(display);
     let measured = measure_and_store(
+        load,
         plan,
-        host,
-        clock,
         &mut |progress| match &mut *display.borrow_mut() {
             Some(display) => display.progress(progress),
             None => screen.show(progress),
@@ -325,9 +330,7 @@ pub fn run_jobs(
         },
         RunExtras {
             interval_sink: journal,
-            end: &|| false,
-            before_start: None,
-            may_begin: None,
+            ..RunExtras::default()
         },
     );
     screen.wipe();
@@ -343,9 +346,9 @@ pub fn run_jobs(
 ///
 /// # Errors
 /// When the text is not a job file that can be planned.
-pub fn plan_of(name: &str, job_file: String, machine: &impl HostInfo) -> Result<Plan, String> {
+fn plan_of(session: &Session, name: &str, job_file: String) -> Result<Plan, String> {
     let planned = parse_args(&[name.to_owned()], Personality::Fathom)
-        .and_then(|invocation| plan(&invocation, machine, &Recipe(job_file)));
+        .and_then(|invocation| plan(&invocation, session, &Recipe(job_file)));
     let Planned { plan, .. } = planned.map_err(|problems| joined(&problems))?;
     Ok(plan)
 }

@@ -9,9 +9,11 @@ use fathom_model::{JobPhase, Nanos, Plan, Progress, Recording};
 use fathom_plan::PlannedCell;
 
 use crate::experiment::observers;
+use crate::session::Session;
 
 /// Shows the jobs of one plan, which run one after the other, as the cells of an experiment.
 pub struct QuickProgress<'a> {
+    session: &'a Session,
     observers: Observers<'a>,
     titles: Vec<String>,
     /// Time of each test.
@@ -29,9 +31,15 @@ impl<'a> QuickProgress<'a> {
     ///
     /// # Errors
     /// When the terminal cannot be used.
-    pub fn open(options: &ObserverOptions, title: &str, each: Nanos) -> Result<Self, String> {
+    pub fn open(
+        session: &'a Session,
+        options: &ObserverOptions,
+        title: &str,
+        each: Nanos,
+    ) -> Result<Self, String> {
         Ok(QuickProgress {
-            observers: observers(options, title, &Outputs::default())?,
+            session,
+            observers: observers(session, options, title, &Outputs::default())?,
             titles: Vec::new(),
             each: Duration::from_nanos(each.get()),
             current: None,
@@ -78,7 +86,7 @@ impl<'a> QuickProgress<'a> {
         let (_, started, from) = match self.current {
             Some(current) if current.0 == test => current,
             _ => {
-                let current = (test, Instant::now(), progress.elapsed);
+                let current = (test, self.session.now(), progress.elapsed);
                 self.current = Some(current);
                 let (position, cell) = (self.position(test, current.1), self.cell(test));
                 self.observers.cell_started(&position, &cell);
@@ -120,7 +128,7 @@ impl<'a> QuickProgress<'a> {
             if figures.iops <= 0.0 {
                 continue;
             }
-            let (position, cell) = (self.position(test, Instant::now()), self.cell(test));
+            let (position, cell) = (self.position(test, self.session.now()), self.cell(test));
             let measured = MeasuredCell {
                 recording: one,
                 findings,

@@ -11,7 +11,7 @@ use fathom_model::{
 use fathom_store::{Journal, Store, StoreError, without_password};
 
 use crate::print::{eprint_line, note_line};
-use crate::sim::SimDeviceSource;
+use crate::session::Session;
 
 /// Opens the store that a command reads.
 ///
@@ -38,6 +38,7 @@ pub fn store_path(options: &StoreOptions) -> Result<Option<PathBuf>, String> {
 
 /// Writes a run to the store. A failure is reported once, and the run continues without the store.
 pub struct RunWriter {
+    session: Session,
     program: &'static str,
     open: Option<(Store, RunId)>,
 }
@@ -45,11 +46,13 @@ pub struct RunWriter {
 impl RunWriter {
     /// Opens the store and records that the run began.
     pub fn begin(
+        session: &Session,
         program: &'static str,
         options: &StoreOptions,
         experiment: &Experiment,
     ) -> RunWriter {
         let mut writer = RunWriter {
+            session: session.clone(),
             program,
             open: None,
         };
@@ -69,6 +72,7 @@ impl RunWriter {
     /// # Errors
     /// When the store cannot be written.
     pub fn resume(
+        session: &Session,
         program: &'static str,
         mut store: Store,
         run: RunId,
@@ -76,6 +80,7 @@ impl RunWriter {
         store.resume(run, &owner())?;
         report_full_disk(&store, &format!("resume with `fathom resume {run}`"));
         Ok(RunWriter {
+            session: session.clone(),
             program,
             open: Some((store, run)),
         })
@@ -83,7 +88,7 @@ impl RunWriter {
 
     /// Stores the plan of the only cell, with facts by which the run can go on elsewhere. They are replaced at its end.
     pub fn start(&mut self, plan: &Plan, facts: Vec<(String, String)>) {
-        let (cell, content) = starting_cell(plan);
+        let (cell, content) = starting_cell(&self.session, plan);
         self.with(|store, run| {
             store.save_cell(run, &cell, &content)?;
             let known = store.run(&run.to_string())?.experiment.facts;
@@ -108,7 +113,7 @@ impl RunWriter {
 
     /// Stores the plan of the cell, and creates a journal for its intervals. A failure is reported once, and the run continues.
     pub fn journal(&mut self, plan: &Plan) -> Option<IntervalSink> {
-        let (cell, content) = starting_cell(plan);
+        let (cell, content) = starting_cell(&self.session, plan);
         let mut journal = None;
         self.with(|store, run| {
             store.save_cell(run, &cell, &content)?;
@@ -153,11 +158,12 @@ impl RunWriter {
 
     /// Ends a run of several cells, and prints its name.
     pub fn end(mut self, end: RunState, more_facts: Vec<(String, String)>) {
+        let ended_ns = self.session.unix_now_ns();
         self.with(|store, run| {
             let mut facts = store.run(&run.to_string())?.experiment.facts;
             facts.retain(|(name, _)| more_facts.iter().all(|(other, _)| other != name));
             store.set_facts(run, facts.into_iter().chain(more_facts).collect())?;
-            store.finish(run, end, unix_now_ns())
+            store.finish(run, end, ended_ns)
         });
         if let Some((_, run)) = &self.open {
             note_line!("{}: stored as {run}: fathom show {run}", self.program);
@@ -181,11 +187,12 @@ impl RunWriter {
             .into_iter()
             .chain(more_facts)
             .collect();
+        let ended_ns = self.session.unix_now_ns();
         self.with(|store, run| {
             store.save_cell(run, &cell, &CellContent::Recording(Box::new(recording)))?;
             store.set_facts(run, facts)?;
             store.add_labels(run, &labels)?;
-            store.finish(run, end, unix_now_ns())
+            store.finish(run, end, ended_ns)
         });
         if let Some((_, run)) = &self.open {
             note_line!("{}: stored as {run}: fathom show {run}", self.program);
@@ -194,8 +201,8 @@ impl RunWriter {
 }
 
 /// A cell whose measurement of `plan` starts now, with its empty content.
-pub fn starting_cell(plan: &Plan) -> (StoredCell, CellContent) {
-    let started_unix_ns = unix_now_ns();
+pub fn starting_cell(session: &Session, plan: &Plan) -> (StoredCell, CellContent) {
+    let started_unix_ns = session.unix_now_ns();
     let empty = fathom_load::rebuild_recording(plan.clone(), started_unix_ns, Vec::new());
     (
         StoredCell {
@@ -249,8 +256,13 @@ pub fn stored_cell(recording: &Recording, findings: &Findings, state: CellState)
     }
 }
 
-/// A run that begins now in this process.
-pub fn experiment(kind: &str, name: String, plan: String) -> Experiment {
+/// A run that begins now in this process. A simulated one is marked from its start.
+pub fn experiment(session: &Session, kind: &str, name: String, plan: String) -> Experiment {
+    let simulated = session.simulated().as_ref().map(simulated_facts);
+    let facts = [
+        ("fathom".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+        ("host".to_owned(), host()),
+    ];
     Experiment {
         kind: kind.to_owned(),
         name,
@@ -265,22 +277,15 @@ pub fn experiment(kind: &str, name: String, plan: String) -> Experiment {
                 None => without_password(line),
             })
             .collect(),
-        facts: vec![
-            ("fathom".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
-            ("host".to_owned(), host()),
-        ],
+        facts: facts
+            .into_iter()
+            .chain(simulated.into_iter().flatten())
+            .collect(),
         planned: 1,
         owner: owner(),
-        created_unix_ns: unix_now_ns(),
+        created_unix_ns: session.unix_now_ns(),
         labels: Vec::new(),
     }
-}
-
-/// `experiment`, marked as simulated from its start if it measures no device.
-pub fn simulated_by(mut experiment: Experiment, device: Option<&SimDeviceSource>) -> Experiment {
-    let facts = device.map(|device| simulated_facts(&device.identity()));
-    experiment.facts.extend(facts.into_iter().flatten());
-    experiment
 }
 
 /// `experiment` with the labels of the command line, and that of this host.
@@ -444,11 +449,4 @@ pub fn other_host(run: &Run) -> Option<&str> {
         .next()
         .filter(|on| !on.is_empty())?;
     (run.state == RunState::Running && on != host()).then_some(on)
-}
-
-/// The wall clock.
-pub fn unix_now_ns() -> u64 {
-    std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |now| now.as_nanos() as u64)
 }

@@ -19,6 +19,7 @@ use crate::output;
 use crate::print::eprint_line;
 use crate::result_file::read;
 use crate::result_store::open_store;
+use crate::session::Session;
 use crate::stored::RunOrCell;
 
 /// Text that only results of fathom contain.
@@ -334,7 +335,7 @@ fn search_answer(name: &str, store: &StoreSource) -> Result<Option<StoredAnswer>
         return Ok(None);
     }
     let run = found.run;
-    let stored = StoreWriter::stored(opened, &run)?;
+    let stored = StoreWriter::stored(&Session::on_this_machine(), opened, &run)?;
     let slo = crate::search::first_limit(&run);
     let Some((slo, (response, by_bytes))) = slo.zip(crate::search::stored_result(&run, stored))
     else {

@@ -5,7 +5,7 @@ use fathom_model::{Run, RunState};
 use fathom_store::Store;
 
 use crate::cli;
-use crate::experiment::{StoreWriter, check_events};
+use crate::experiment::check_events;
 use crate::outcome::Outcome;
 use crate::result_store::{is_dead, open_store};
 use crate::sweep;
@@ -30,13 +30,12 @@ fn resume(args: &ResumeArgs) -> Result<Outcome, String> {
     check_events(&args.observers, [])?;
     if crate::hosts::is_of_hosts(&run) {
         let ran = crate::hosts::resume(&run, store, args.observers.quiet)?;
-        return Ok(crate::run::of_hosts("fathom resume", ran));
+        return Ok(crate::run::ran_outcome("fathom resume", ran));
     }
-    let stored = StoreWriter::resume(store, &run)?;
     match run.experiment.kind.as_str() {
-        "sweep" => sweep::resume(&run, stored, args),
-        "search" => crate::search::resume(&run, stored, args),
-        "suite" => crate::suite::resume(&run, stored, args),
+        "sweep" => sweep::resume(&run, store, args),
+        "search" => crate::search::resume(&run, store, args),
+        "suite" => crate::suite::resume(&run, store, args),
         kind => Err(format!("{} is a {kind}, which cannot be continued", run.id)),
     }
 }

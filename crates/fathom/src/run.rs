@@ -6,10 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
 use fathom_analyse::SloLimit;
-use fathom_cli::{StoreOptions, StoreSource};
-use fathom_linux::{
-    IdleWatch, LinuxHost, OutputName, Outputs, idle_calibration, inspect_target, interrupts,
-};
+use fathom_cli::{MachineOptions, StoreOptions, StoreSource};
+use fathom_linux::{OutputName, Outputs, interrupts};
 use fathom_load::HostError;
 use fathom_model::{
     Entry, Findings, Nanos, Personality, Plan, Progress, Recording, RunEnd, SloAnswer, Verdict,
@@ -31,8 +29,9 @@ use crate::overdue::Overdue;
 use crate::print::{eprint_line, note_line, print, print_commands, set_quiet};
 use crate::result_store::{self, RunWriter};
 use crate::screen::{self, Screen};
+use crate::session::{self, Session};
 use crate::status_requests::StatusRequests;
-use crate::this_machine::{ThisMachine, start_clock};
+use crate::this_machine::ThisMachine;
 use crate::timeout::start_query;
 use crate::trigger::{self, Trigger};
 use crate::verify_state;
@@ -61,12 +60,14 @@ pub fn command(program: &str, personality: Personality, arguments: &[String]) ->
         }
         Ok(_) => {}
     }
-    if invocation.action == Action::Run && invocation.idle_prof == Some(IdleProf::Calibrate) {
-        return print(&fathom_report::idleness_text(&idle_calibration()));
-    }
     match &invocation.action {
-        Action::Run if invocation.show_command => show(program, &invocation),
-        Action::Run => run(program, &invocation, arguments),
+        Action::Run => match open_session(&invocation) {
+            Ok(session) => act(&session, program, &invocation, arguments),
+            Err(message) => {
+                eprint_line!("{program}: {message}");
+                refused(personality)
+            }
+        },
         Action::Version if personality == Personality::Fio => {
             print(&format!("{}\n", output::fio_version()))
         }
@@ -81,6 +82,27 @@ pub fn command(program: &str, personality: Personality, arguments: &[String]) ->
         }
         Action::InflateLog(name) => inflate(program, personality, name),
     }
+}
+
+/// The session on the machine that the arguments name.
+fn open_session(invocation: &Invocation) -> Result<Session, String> {
+    Session::open(&MachineOptions {
+        machine: invocation.machine.machine.clone(),
+        link: invocation.machine.link,
+        seed: invocation.machine.seed,
+    })
+}
+
+/// Runs the jobs, or prints what was asked about them.
+fn act(session: &Session, program: &str, invocation: &Invocation, arguments: &[String]) -> Outcome {
+    if invocation.idle_prof == Some(IdleProf::Calibrate) {
+        let idleness = session.calibrate_idleness();
+        return print(&fathom_report::idleness_text(&idleness));
+    }
+    if invocation.show_command {
+        return show(session, program, invocation);
+    }
+    run(session, program, invocation, arguments)
 }
 
 /// Prints a text, or the error.
@@ -134,40 +156,27 @@ fn refuse(program: &str, personality: Personality, problems: &[Diagnostic]) -> O
     refused(personality)
 }
 
-fn show(program: &str, invocation: &Invocation) -> Outcome {
+fn show(session: &Session, program: &str, invocation: &Invocation) -> Outcome {
     // fio's line begins with its own name; ours works when it is pasted.
     let name = match invocation.personality {
         Personality::Fio => program.trim_start_matches("fathom "),
         Personality::Fathom => program,
     };
-    match show_commands(name, invocation, &ThisMachine, &ThisMachine) {
+    match show_commands(name, invocation, session, &ThisMachine) {
         Ok(text) => print(&text),
         Err(problems) => refuse(program, invocation.personality, &problems),
     }
 }
 
-fn run(program: &str, invocation: &Invocation, arguments: &[String]) -> Outcome {
+fn run(session: &Session, program: &str, invocation: &Invocation, arguments: &[String]) -> Outcome {
     let agents = &invocation.agents;
     if (agents.hosts.is_some() || !agents.clients.is_empty()) && !invocation.parse_only {
-        return on_hosts(program, invocation, arguments);
+        return on_hosts(session, program, invocation, arguments);
     }
     if invocation.agents != fathom_plan::AgentOptions::default() && !invocation.parse_only {
-        let agents = &invocation.agents;
-        let of_ssh = [&agents.ssh_command, &agents.ssh_fathom, &agents.ssh_listen];
-        if of_ssh.iter().any(|option| option.is_some()) {
-            eprint_line!("{program}: {}", fathom_cli::NEED_SSH);
-        } else {
-            let hosts = match invocation.personality {
-                Personality::Fathom => "--hosts",
-                Personality::Fio => "--client",
-            };
-            eprint_line!(
-                "{program}: --nats, --nats-creds, --nats-fingerprint and --key need {hosts}"
-            );
-        }
-        return refused(invocation.personality);
+        return without_hosts(program, invocation);
     }
-    let planned = match plan(invocation, &ThisMachine, &ThisMachine) {
+    let planned = match plan(invocation, session, &ThisMachine) {
         Ok(planned) => planned,
         Err(problems) => return refuse(program, invocation.personality, &problems),
     };
@@ -175,17 +184,10 @@ fn run(program: &str, invocation: &Invocation, arguments: &[String]) -> Outcome 
         show_commands_of(&planned.plan, &invocation.trigger);
     }
     if invocation.explain {
-        return explain(program, invocation, &planned.plan);
+        return explain(session, program, invocation, &planned.plan);
     }
     if invocation.personality == Personality::Fathom {
-        planned
-            .warnings
-            .iter()
-            .chain(&planned.notes)
-            .for_each(|remark| match remark.severity {
-                Severity::Note => note_line!("{remark}"),
-                _ => eprint_line!("{remark}"),
-            });
+        print_remarks(&planned);
     }
     if invocation.parse_only {
         return Outcome::Good;
@@ -202,7 +204,7 @@ fn run(program: &str, invocation: &Invocation, arguments: &[String]) -> Outcome 
         return refused(invocation.personality);
     }
     if invocation.dry_run {
-        return match guard::dry_run(&planned.plan, &confirmed(invocation)) {
+        return match guard::dry_run(session, &planned.plan, &confirmed(invocation)) {
             Ok(text) => print(&text),
             Err(refusals) => {
                 eprint_line!("{program}: {}", refusals.join("\n"));
@@ -210,26 +212,54 @@ fn run(program: &str, invocation: &Invocation, arguments: &[String]) -> Outcome 
             }
         };
     }
-    match load(invocation, planned) {
-        Ok((findings, met, Ok(()))) => match verdict(program, &findings) {
-            Outcome::Good if !met => Outcome::Bad,
-            outcome => outcome,
-        },
-        Ok((_, _, Err(message))) => {
-            eprint_line!("{program}: {message}");
-            result_lost(invocation.personality)
-        }
+    match load(session, invocation, planned) {
+        Ok(ran) => ran_outcome(program, ran),
         Err(message) => {
             eprint_line!("{program}: {message}");
             not_started(invocation.personality)
+        }
+    }
+}
+
+/// Refuses options about agents, which need `--hosts`.
+fn without_hosts(program: &str, invocation: &Invocation) -> Outcome {
+    let agents = &invocation.agents;
+    let of_ssh = [&agents.ssh_command, &agents.ssh_fathom, &agents.ssh_listen];
+    if of_ssh.iter().any(|option| option.is_some()) {
+        eprint_line!("{program}: {}", fathom_cli::NEED_SSH);
+    } else {
+        let hosts = match invocation.personality {
+            Personality::Fathom => "--hosts",
+            Personality::Fio => "--client",
+        };
+        eprint_line!("{program}: --nats, --nats-creds, --nats-fingerprint and --key need {hosts}");
+    }
+    refused(invocation.personality)
+}
+
+/// Prints the warnings and the notes of a plan.
+fn print_remarks(planned: &Planned) {
+    for remark in planned.warnings.iter().chain(&planned.notes) {
+        match remark.severity {
+            Severity::Note => note_line!("{remark}"),
+            _ => eprint_line!("{remark}"),
         }
     }
 }
 
 /// `--hosts`: agents run the jobs.
-fn on_hosts(program: &str, invocation: &Invocation, arguments: &[String]) -> Outcome {
-    match crate::hosts::run(invocation, arguments) {
-        Ok(ran) => of_hosts(program, ran),
+fn on_hosts(
+    session: &Session,
+    program: &str,
+    invocation: &Invocation,
+    arguments: &[String],
+) -> Outcome {
+    if session.simulated().is_some() {
+        eprint_line!("{program}: {}", session::NO_HOSTS);
+        return refused(invocation.personality);
+    }
+    match crate::hosts::run(session, invocation, arguments) {
+        Ok(ran) => ran_outcome(program, ran),
         Err(message) => {
             eprint_line!("{program}: {message}");
             not_started(invocation.personality)
@@ -237,8 +267,8 @@ fn on_hosts(program: &str, invocation: &Invocation, arguments: &[String]) -> Out
     }
 }
 
-/// The outcome of a run on several hosts: its findings, whether it meets the limits of `--slo`, and whether its result was written.
-pub fn of_hosts(program: &str, ran: (Findings, bool, Result<(), String>)) -> Outcome {
+/// The outcome of a run: its findings, whether it meets the limits of `--slo`, and whether its result was written.
+pub fn ran_outcome(program: &str, ran: (Findings, bool, Result<(), String>)) -> Outcome {
     let (findings, met, written) = ran;
     if let Err(message) = written {
         eprint_line!("{program}: {message}");
@@ -280,11 +310,11 @@ fn show_commands_of(plan: &Plan, trigger: &TriggerOptions) {
 }
 
 /// `--explain`: prints the timeline of the plan.
-fn explain(program: &str, invocation: &Invocation, plan: &Plan) -> Outcome {
-    match guard::estimate(plan, &confirmed(invocation)) {
+fn explain(session: &Session, program: &str, invocation: &Invocation, plan: &Plan) -> Outcome {
+    match guard::estimate(session, plan, &confirmed(invocation)) {
         Ok((estimate, mut targets)) => {
             let explain_plan = fathom_analyse::explain_plan(plan, &estimate);
-            targets.extend(queues(plan));
+            targets.extend(queues(session, plan));
             print(&fathom_report::explanation_text(
                 &explain_plan,
                 &targets,
@@ -299,7 +329,7 @@ fn explain(program: &str, invocation: &Invocation, plan: &Plan) -> Outcome {
 }
 
 /// The queue of each device below the targets, one line each.
-fn queues(plan: &Plan) -> Vec<String> {
+fn queues(session: &Session, plan: &Plan) -> Vec<String> {
     let paths: BTreeSet<PathBuf> = plan
         .jobs
         .iter()
@@ -308,7 +338,8 @@ fn queues(plan: &Plan) -> Vec<String> {
         .collect();
     let mut lines: Vec<String> = Vec::new();
     for path in paths {
-        let target = start_query(move || inspect_target(&path)).answer();
+        let machine = session.clone();
+        let target = start_query(move || machine.inspect(&path)).answer();
         for device in target.iter().flat_map(|target| &target.devices) {
             let facts = &device.before;
             let line = format!(
@@ -335,34 +366,29 @@ fn result_lost(personality: Personality) -> Outcome {
 /// Measures a plan and writes its result. The second value is whether it meets the limits of `--slo`, the third the error of
 /// writing the result of a completed run.
 fn load(
+    session: &Session,
     invocation: &Invocation,
     mut planned: Planned,
 ) -> Result<(Findings, bool, Result<(), String>), String> {
     interrupts();
     trigger::check_file(&invocation.trigger, &planned.plan)?;
-    let clock = crate::blame::clock_of(&planned.plan, start_clock);
     let backups = invocation
         .aux_path
         .as_ref()
         .map_or_else(|| PathBuf::from("."), PathBuf::from);
-    let host = match std::env::var_os("TMPDIR").filter(|directory| !directory.is_empty()) {
-        Some(directory) => LinuxHost::new(clock).with_scratch(directory.into()),
-        None => LinuxHost::new(clock),
-    }
-    .with_aux_directory(backups.clone());
     for message in verify_state::find(&mut planned.plan, &backups) {
         note_line!("{message}");
     }
-    let failure = FailureDocument::new(invocation, &planned.plan);
-    let backup_messages = guard::open_targets(
+    let failure = FailureDocument::new(session, invocation, &planned.plan);
+    let (load, backup_messages) = guard::open_targets(
+        session,
         &planned.plan,
         &confirmed(invocation),
-        &host,
         &mut guard::Backups::new(&backups),
     )
     .map_err(|all| {
         failure.write(invocation, None, || HostError {
-            errno: guard::refusal_errno(&planned.plan),
+            errno: guard::refusal_errno(session, &planned.plan),
             what: all.join("\n"),
         });
         all.join("\n")
@@ -370,7 +396,11 @@ fn load(
     let outputs = measure::outputs_excluding_targets(&planned.plan);
     let mut output = Output::open(&invocation.reporting, &outputs)?;
     open_report(&planned.plan, &mut output)?;
-    let screen = RefCell::new(Screen::new(invocation.personality, &invocation.reporting));
+    let screen = RefCell::new(Screen::new(
+        session,
+        invocation.personality,
+        &invocation.reporting,
+    ));
     let mut status_requests =
         StatusRequests::new(invocation.personality, invocation.reporting.status_interval);
     let mut take_state = |state, expected| {
@@ -380,7 +410,7 @@ fn load(
     let mut wants_state = |elapsed| status_requests.is_state_wanted(elapsed);
     let mut idle = invocation
         .idle_prof
-        .map(|how| IdleWatch::new(how == IdleProf::PerCpu));
+        .map(|how| session.watch_idleness(how == IdleProf::PerCpu));
     let mut overdue = Overdue::new(&planned.plan);
     let mut show = |progress: &Progress| {
         if let Some(idle) = idle.as_mut().filter(|_| progress.layout.is_none()) {
@@ -392,22 +422,20 @@ fn load(
         }
         screen.borrow_mut().show(progress);
     };
-    let mut run_writer = run_writer(invocation, &planned.plan);
+    let mut run_writer = run_writer(session, invocation, &planned.plan);
     let image = (invocation.personality == Personality::Fathom)
-        .then(|| image_message(measure::target_paths(&planned.plan)))
+        .then(|| image_message(session, measure::target_paths(&planned.plan)))
         .flatten();
     let journal = run_writer.journal(&planned.plan);
-    let trigger = Trigger::new(&invocation.trigger);
+    let trigger = Trigger::new(session, &invocation.trigger);
     let extras = RunExtras {
         interval_sink: journal,
         end: &|| trigger.poll(),
-        before_start: None,
-        may_begin: None,
+        ..RunExtras::default()
     };
     let measured = measure_and_store(
+        load,
         planned.plan,
-        host,
-        clock,
         &mut show,
         &mut wants_state,
         &mut take_state,
@@ -422,7 +450,7 @@ fn load(
             return Err(error.to_string());
         }
     };
-    recording.host.idleness = idle.map(IdleWatch::finish);
+    recording.host.idleness = idle.map(|idle| idle.finish());
     recording.messages.splice(0..0, backup_messages);
     recording.messages.extend(image);
     recording.messages.extend(
@@ -514,10 +542,14 @@ fn limits(invocation: &Invocation) -> Result<Vec<SloLimit>, String> {
 
 /// The JSON document of `fathom fio` about a run that could not begin. Programs that start fio read the
 /// errors of the jobs from it.
-struct FailureDocument(Option<Plan>);
+struct FailureDocument<'a> {
+    session: &'a Session,
+    /// The plan, if the document is wanted.
+    plan: Option<Plan>,
+}
 
-impl FailureDocument {
-    fn new(invocation: &Invocation, plan: &Plan) -> FailureDocument {
+impl<'a> FailureDocument<'a> {
+    fn new(session: &'a Session, invocation: &Invocation, plan: &Plan) -> FailureDocument<'a> {
         let is_json = |format| matches!(format, OutputFormat::Json | OutputFormat::JsonPlus);
         let is_wanted = invocation.personality == Personality::Fio
             && invocation
@@ -525,13 +557,16 @@ impl FailureDocument {
                 .formats
                 .iter()
                 .any(|format| is_json(*format));
-        FailureDocument(is_wanted.then(|| plan.clone()))
+        FailureDocument {
+            session,
+            plan: is_wanted.then(|| plan.clone()),
+        }
     }
 
     /// Writes the document of a run in which this job, or every job, failed with this error.
     fn write(&self, invocation: &Invocation, job: Option<&str>, error: impl FnOnce() -> HostError) {
-        let Some(plan) = &self.0 else { return };
-        let now = measure::unix_now_ns();
+        let Some(plan) = &self.plan else { return };
+        let now = self.session.unix_now_ns();
         let recording = fathom_load::failed_recording(plan.clone(), now, job, &error());
         let outputs = measure::outputs_excluding_targets(plan);
         let written = Output::open(&invocation.reporting, &outputs).and_then(|mut output| {
@@ -544,7 +579,7 @@ impl FailureDocument {
 }
 
 /// `fathom run` stores its result; `fathom fio` creates no file that fio would not create.
-pub fn run_writer(invocation: &Invocation, plan: &Plan) -> RunWriter {
+pub fn run_writer(session: &Session, invocation: &Invocation, plan: &Plan) -> RunWriter {
     let reporting = &invocation.reporting;
     let is_fio = invocation.personality == Personality::Fio;
     let store = StoreOptions {
@@ -556,12 +591,14 @@ pub fn run_writer(invocation: &Invocation, plan: &Plan) -> RunWriter {
     };
     let from_input = invocation.files.iter().any(|(file, _)| file == "-");
     let jobs = (!store.no_store && !from_input)
-        .then(|| show_commands("fathom run", invocation, &ThisMachine, &ThisMachine).ok())
+        .then(|| show_commands("fathom run", invocation, session, &ThisMachine).ok())
         .flatten();
     RunWriter::begin(
+        session,
         "fathom run",
         &store,
         &result_store::experiment(
+            session,
             "run",
             result_store::run_name(plan),
             jobs.unwrap_or_default(),

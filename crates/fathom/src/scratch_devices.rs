@@ -12,8 +12,10 @@ use fathom_device::{
 use fathom_linux::{OutputName, Outputs, examine, examine_without_samples};
 use fathom_model::Bytes;
 
+use crate::machine::Contents;
 use crate::outcome::Outcome;
 use crate::print::{eprint_line, print};
+use crate::session::Session;
 use crate::toml_files::{read, user_path};
 
 const NAME: &str = "scratch.toml";
@@ -200,8 +202,8 @@ fn remove(name: &str, code: Option<&str>, list: &mut ScratchList) -> Result<Scra
 }
 
 /// Whether a list has the device `path`.
-pub fn is_scratch(path: &Path) -> bool {
-    let examined = examine_without_samples(path).ok();
+pub fn is_scratch(session: &Session, path: &Path) -> bool {
+    let examined = session.examine(path, Contents::Ends).ok();
     let id = examined.and_then(|examined| scratch_id(examined.facts()));
     id.is_some_and(|id| scratch_lists().find(&id).is_some())
 }

@@ -9,6 +9,8 @@ use fathom_model::{Personality, Progress};
 use fathom_plan::{Eta, OutputFormat, Reporting};
 use fathom_report::Style;
 
+use crate::session::Session;
+
 /// Interval of the progress line.
 const RENEW: Duration = Duration::from_millis(500);
 const DEFAULT_WIDTH: usize = 80;
@@ -101,6 +103,7 @@ pub fn line_width() -> usize {
 /// Shows the progress of a run: fio on standard output and only with text, fathom on standard error, so that documents
 /// stay clean.
 pub struct Screen {
+    session: Session,
     personality: Personality,
     live: bool,
     interval: Duration,
@@ -113,7 +116,7 @@ pub struct Screen {
 
 impl Screen {
     /// A screen according to `--eta`.
-    pub fn new(personality: Personality, reporting: &Reporting) -> Screen {
+    pub fn new(session: &Session, personality: Personality, reporting: &Reporting) -> Screen {
         let is_fio = personality == Personality::Fio;
         let terminal = if is_fio {
             std::io::stdout().is_terminal()
@@ -128,6 +131,7 @@ impl Screen {
         let to_duration = |time: fathom_model::Nanos| Duration::from_nanos(time.get());
         let default_interval = if is_fio { 2 * RENEW } else { RENEW };
         Screen {
+            session: session.clone(),
             personality,
             live: live && (!is_fio || reporting.formats.contains(&OutputFormat::Normal)),
             interval: reporting
@@ -136,24 +140,26 @@ impl Screen {
                 .max(Duration::from_millis(100)),
             newline: reporting.eta_newline.map(to_duration),
             shown: None,
-            last_new_line: Instant::now(),
+            last_new_line: session.now(),
             columns_shown: 0,
         }
     }
 
     /// Shows `progress` when the interval has passed.
     pub fn show(&mut self, progress: &Progress) {
-        if !self.live || self.shown.is_some_and(|at| at.elapsed() < self.interval) {
+        let now = self.session.now();
+        let age = |at: Instant| now.saturating_duration_since(at);
+        if !self.live || self.shown.is_some_and(|at| age(at) < self.interval) {
             return;
         }
-        self.shown = Some(Instant::now());
+        self.shown = Some(now);
         let line = fathom_report::live_line(progress, self.personality, line_width());
         let (columns, previous_columns) = (line.chars().count(), self.columns_shown);
         let new_line = self
             .newline
-            .is_some_and(|interval| self.last_new_line.elapsed() >= interval);
+            .is_some_and(|interval| age(self.last_new_line) >= interval);
         if new_line {
-            self.last_new_line = Instant::now();
+            self.last_new_line = now;
         }
         self.columns_shown = if new_line { 0 } else { columns };
         self.write(&format!(

@@ -360,7 +360,7 @@ fn curve(result: &str, args: &SizeArgs) -> Result<MeasuredCurve, String> {
     let is_model = fathom_sim::Library::new().get(result).is_some();
     if (is_model || built_in_drive(result).is_ok()) && !Path::new(result).exists() {
         return Err(format!(
-            "--curve: '{result}' is a drive class or a model, not a measurement: classes belong to --drives; `fathom sweep JOB.fio --device {result} --axis iodepth=1..64*2` gives a result of a model"
+            "--curve: '{result}' is a drive class or a model, not a measurement: classes belong to --drives; `fathom sweep JOB.fio --machine {result} --axis iodepth=1..64*2` gives a result of a model"
         ));
     }
     let sources = read_results(&[result.to_owned()], &args.store)?;

@@ -10,11 +10,14 @@ use std::time::{Duration, Instant};
 use fathom_model::Plan;
 use fathom_plan::TriggerOptions;
 
+use crate::session::Session;
+
 /// How often the file is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Ends a run early.
 pub struct Trigger<'a> {
+    session: &'a Session,
     options: &'a TriggerOptions,
     started: Instant,
     next_poll: Cell<Instant>,
@@ -59,9 +62,10 @@ pub fn check_file(options: &TriggerOptions, plan: &Plan) -> Result<(), String> {
 
 impl<'a> Trigger<'a> {
     /// Starts the time of `--trigger-timeout`.
-    pub fn new(options: &'a TriggerOptions) -> Trigger<'a> {
-        let started = Instant::now();
+    pub fn new(session: &'a Session, options: &'a TriggerOptions) -> Trigger<'a> {
+        let started = session.now();
         Trigger {
+            session,
             options,
             started,
             next_poll: Cell::new(started),
@@ -74,16 +78,15 @@ impl<'a> Trigger<'a> {
         if self.fired.get() {
             return true;
         }
-        let timed_out = self
-            .options
-            .after
-            .is_some_and(|after| self.started.elapsed() >= Duration::from_nanos(after.get()));
+        let timed_out = self.options.after.is_some_and(|after| {
+            self.session.elapsed(self.started) >= Duration::from_nanos(after.get())
+        });
         self.fired.set(timed_out || self.file_appeared());
         self.fired.get()
     }
 
     fn file_appeared(&self) -> bool {
-        let now = Instant::now();
+        let now = self.session.now();
         let Some(file) = self
             .options
             .file

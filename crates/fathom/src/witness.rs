@@ -27,6 +27,7 @@ use crate::outcome::Outcome;
 use crate::print::{eprint_line, note_line, set_quiet};
 use crate::result_store::{self, RunWriter};
 use crate::screen;
+use crate::session::Session;
 
 /// Exit code where the command was not found, as of env(1).
 const NOT_FOUND: u8 = 127;
@@ -71,10 +72,13 @@ fn watch(args: &WitnessArgs) -> Result<Outcome, String> {
         );
     }
     let plan = plan(&args.command, Nanos::from_millis(250));
+    let session = Session::on_this_machine();
+    let (name, line) = (run_name(&args.command), args.command.join(" "));
     let writer = RunWriter::begin(
+        &session,
         "fathom witness",
         &args.store,
-        &result_store::experiment("witness", run_name(&args.command), args.command.join(" ")),
+        &result_store::experiment(&session, "witness", name, line),
     );
     let options = WitnessOptions {
         command: args.command.clone(),
@@ -106,7 +110,7 @@ pub fn watched(
     options: &WitnessOptions,
     plan: Plan,
 ) -> Result<(Recording, ProgramEnd), WitnessError> {
-    let started_unix_ns = result_store::unix_now_ns();
+    let started_unix_ns = unix_now_ns();
     let clock = LinuxClock::start();
     let mut trace = None;
     let mut block_io = None;

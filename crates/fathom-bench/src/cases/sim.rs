@@ -278,7 +278,7 @@ fn minute(context: &Context) -> Result<Row, String> {
         let result = context.directory.path().join("minute.json");
         let _ = std::fs::remove_file(&result);
         let mut command = fathom(context);
-        command.args(["sim", &job, "--device", "nvme-ssd", "--json", "-o"]);
+        command.args(["sim", &job, "--machine", "nvme-ssd", "--json", "-o"]);
         command.arg(&result).arg("--no-store");
         let wall = seconds(command)?;
         let ios = ios_of(&result)?;
@@ -370,7 +370,7 @@ fn sweep(context: &Context) -> Result<Row, String> {
     let one = |number: usize| {
         let store = context.directory.path().join(format!("sweep-{number}.db"));
         let mut command = fathom(context);
-        command.args(["sweep", &job, "--device", ARRAY]);
+        command.args(["sweep", &job, "--machine", ARRAY]);
         for axis in AXES {
             command.args(["--axis", axis]);
         }

@@ -11,7 +11,7 @@ use crate::parse::CommandArgs;
 pub(crate) const TEXT: Text = (
     "Fit a device model to results",
     "Fits throughput and latency over the I/Os in flight (depth x jobs), for each pattern, block size and mix, and writes a \
-     device model as TOML, which `fathom sim --device` reads. Of three laws (soft minimum, universal scalability law, logarithmic law of a \
+     device model as TOML, which `fathom run --machine` reads. Of three laws (soft minimum, universal scalability law, logarithmic law of a \
      disk that reorders its queue) it takes the one that predicts left-out loads best, and prints the error of all. Parameters and \
      predictions have 95 % intervals. Nothing is predicted beyond twice the largest measured load. All results must be of \
      one device: files, one directory, or stored runs such as a sweep over iodepth.",

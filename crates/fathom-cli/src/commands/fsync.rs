@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::Text;
 use super::size::SizeFormat;
-use crate::common::OutputOptions;
+use crate::common::{MachineOptions, OutputOptions};
 use crate::parse::CommandArgs;
 use crate::values;
 
@@ -40,11 +40,18 @@ pub struct FsyncArgs {
     pub keep: bool,
     #[command(flatten)]
     #[allow(missing_docs)]
+    pub machine: MachineOptions,
+    #[command(flatten)]
+    #[allow(missing_docs)]
     pub result: OutputOptions<SizeFormat>,
 }
 
 impl CommandArgs for FsyncArgs {
     const NAME: &'static str = "fsync";
+
+    fn machine(&self) -> MachineOptions {
+        self.machine.clone()
+    }
 }
 
 fn runtime(text: &str) -> Result<Duration, String> {

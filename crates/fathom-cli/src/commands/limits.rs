@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::Text;
-use crate::common::{ResultOptions, SimOptions, StoreOptions};
+use crate::common::{MachineOptions, ResultOptions, StoreOptions};
 use crate::parse::CommandArgs;
 use crate::values;
 
@@ -21,7 +21,7 @@ pub(crate) const TEXT: Text = (
     "Examples:
   fathom limits /mnt/data                    in two minutes, a file in this directory
   fathom limits /dev/nvme1n1 --runtime=1h    a gp2 volume needs up to 50 minutes until its burst ends
-  fathom limits --device 'limit(nvme-ssd, iops=300, burst=5400000)' --runtime=1h
+  fathom limits /data --machine 'limit(nvme-ssd, iops=300, burst=5400000)' --runtime=1h
 
 Exit codes: 0 the limits are known (or none was met), 3 undecided: I/O failed or the space was not enough.",
 );
@@ -33,7 +33,7 @@ const SHORTEST: Duration = Duration::from_secs(20);
 #[derive(Args, Clone, Debug)]
 pub struct LimitsArgs {
     /// Directory (a file is created in it and removed at the end), file or block device
-    pub path: Option<PathBuf>,
+    pub path: PathBuf,
     /// Time to measure
     ///
     /// Time of all measurements together, without the preparation; at least 20s. Half of it drains the bucket.
@@ -53,7 +53,7 @@ pub struct LimitsArgs {
     pub dry_run: bool,
     #[command(flatten)]
     #[allow(missing_docs)]
-    pub sim: SimOptions,
+    pub machine: MachineOptions,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub result: ResultOptions,
@@ -65,14 +65,8 @@ pub struct LimitsArgs {
 impl CommandArgs for LimitsArgs {
     const NAME: &'static str = "limits";
 
-    fn finish(&mut self) -> Result<(), String> {
-        match (&self.path, &self.sim.device) {
-            (None, None) => Err("no target: give a directory, a file or a block device".to_owned()),
-            (Some(_), Some(_)) => {
-                Err("--device simulates the volume: give no path beside it".to_owned())
-            }
-            _ => Ok(()),
-        }
+    fn machine(&self) -> MachineOptions {
+        self.machine.clone()
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::Text;
-use crate::common::{HostsOptions, MeasurementOptions, SheetOptions, StoreOptions};
+use crate::common::{HostsOptions, MachineOptions, MeasurementOptions, SheetOptions, StoreOptions};
 use crate::parse::CommandArgs;
 use crate::values;
 
@@ -60,6 +60,9 @@ pub struct QuickArgs {
     pub sheets: SheetOptions,
     #[command(flatten)]
     #[allow(missing_docs)]
+    pub machine: MachineOptions,
+    #[command(flatten)]
+    #[allow(missing_docs)]
     pub result: MeasurementOptions,
     #[command(flatten)]
     #[allow(missing_docs)]
@@ -71,6 +74,10 @@ pub struct QuickArgs {
 
 impl CommandArgs for QuickArgs {
     const NAME: &'static str = "quick";
+
+    fn machine(&self) -> MachineOptions {
+        self.machine.clone()
+    }
 
     fn finish(&mut self) -> Result<(), String> {
         if self.hosts.hosts.is_some() && self.watch {

@@ -9,7 +9,7 @@ use fathom_model::{Bytes, ReadyFigure};
 
 use super::Text;
 use super::size::SizeFormat;
-use crate::common::{HostsOptions, OutputOptions, StoreOptions};
+use crate::common::{HostsOptions, MachineOptions, OutputOptions, StoreOptions};
 use crate::parse::CommandArgs;
 use crate::values;
 
@@ -83,6 +83,9 @@ pub struct ReadyArgs {
     pub hosts: HostsOptions,
     #[command(flatten)]
     #[allow(missing_docs)]
+    pub machine: MachineOptions,
+    #[command(flatten)]
+    #[allow(missing_docs)]
     pub result: OutputOptions<SizeFormat>,
     #[command(flatten)]
     #[allow(missing_docs)]
@@ -94,6 +97,10 @@ pub struct ReadyArgs {
 
 impl CommandArgs for ReadyArgs {
     const NAME: &'static str = "ready";
+
+    fn machine(&self) -> MachineOptions {
+        self.machine.clone()
+    }
 
     fn finish(&mut self) -> Result<(), String> {
         if let Some(extra) = self.operands.get(2) {

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use fathom_analyse::{LoadArrivals, SloLimit};
 
 use super::Text;
-use crate::common::{DisplayOptions, ExperimentOptions, LoadOptions};
+use crate::common::{DisplayOptions, ExperimentOptions, LoadOptions, MachineOptions};
 use crate::parse::{CommandArgs, ParseStop, parse};
 use crate::values;
 
@@ -107,6 +107,10 @@ pub struct SearchArgs {
 
 impl CommandArgs for SearchArgs {
     const NAME: &'static str = "search";
+
+    fn machine(&self) -> MachineOptions {
+        self.common.machine.clone()
+    }
 
     fn display(&mut self, display: DisplayOptions) {
         self.common.observers.quiet = display.quiet;

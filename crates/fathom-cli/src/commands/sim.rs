@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::Text;
-use crate::common::{DisplayOptions, ResultOptions, SimOptions, StoreOptions};
+use crate::common::{DisplayOptions, MachineOptions, ResultOptions, StoreOptions};
 use crate::parse::CommandArgs;
 use crate::values;
 
@@ -12,11 +12,11 @@ pub(crate) const TEXT: Text = (
     "Runs the jobs of fio job files on a model of a device, in virtual time: a minute of a slow disk takes milliseconds. The \
      targets of the jobs are files on that device; nothing is opened, created or written. A job without a size uses the whole \
      device. The same jobs, device and seed give the same result.\n\n\
-     Results say that they are simulated. Reports, charts and comparisons work as with measured ones. `fathom sweep`, \
-     `fathom search` and `fathom suite` simulate with --device too.",
+     Results say that they are simulated. Reports, charts and comparisons work as with measured ones. It is short for \
+     `fathom run JOB.fio --machine MODEL`; every command that measures has this option.",
     "Examples:
-  fathom sim job.fio --device hdd-7200
-  fathom sim job.fio --device 'sata-600(hdd-7200, order=fifo)' --set iodepth=32 --json
+  fathom sim job.fio --machine hdd-7200
+  fathom sim job.fio --machine 'sata-600(hdd-7200, order=fifo)' --set iodepth=32 --json
   fathom sim --models
 
 A model has parameters, which a composition can change: 'hdd-7200(rpm=10000)'. Quantities need units: 8.2ms, 64k, 160MB/s.
@@ -31,7 +31,7 @@ pub struct SimArgs {
     pub job_files: Vec<String>,
     #[command(flatten)]
     #[allow(missing_docs)]
-    pub sim: SimOptions,
+    pub machine: MachineOptions,
     /// List the models and the kinds of models
     #[arg(long, help_heading = "Simulation")]
     pub models: bool,
@@ -52,6 +52,10 @@ pub struct SimArgs {
 impl CommandArgs for SimArgs {
     const NAME: &'static str = "sim";
 
+    fn machine(&self) -> MachineOptions {
+        self.machine.clone()
+    }
+
     fn display(&mut self, display: DisplayOptions) {
         self.quiet = display.quiet;
     }
@@ -62,11 +66,11 @@ impl CommandArgs for SimArgs {
         }
         if self.job_files.is_empty() {
             return Err(
-                "no job file: give one, such as `fathom sim job.fio --device hdd-7200`".to_owned(),
+                "no job file: give one, such as `fathom sim job.fio --machine hdd-7200`".to_owned(),
             );
         }
-        if self.sim.device.is_none() {
-            return Err("no device: give one, such as --device hdd-7200; `fathom sim --models` lists the models".to_owned());
+        if self.machine.machine.is_none() {
+            return Err("no machine: give one, such as --machine hdd-7200; `fathom sim --models` lists the models".to_owned());
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::Text;
-use crate::common::{ResultOptions, SheetOptions};
+use crate::common::{MachineOptions, ResultOptions, SheetOptions};
 use crate::parse::CommandArgs;
 use crate::values;
 
@@ -51,11 +51,18 @@ pub struct SpecArgs {
     pub sheets: SheetOptions,
     #[command(flatten)]
     #[allow(missing_docs)]
+    pub machine: MachineOptions,
+    #[command(flatten)]
+    #[allow(missing_docs)]
     pub result: ResultOptions,
 }
 
 impl CommandArgs for SpecArgs {
     const NAME: &'static str = "spec";
+
+    fn machine(&self) -> MachineOptions {
+        self.machine.clone()
+    }
 
     fn finish(&mut self) -> Result<(), String> {
         self.writes |= !self.destroy.is_empty();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::Text;
-use crate::common::{DisplayOptions, ExperimentOptions, SimOptions};
+use crate::common::{DisplayOptions, ExperimentOptions, MachineOptions};
 use crate::parse::{CommandArgs, ParseStop, parse};
 use crate::values;
 
@@ -14,14 +14,14 @@ pub(crate) const TEXT: Text = (
     "Run a named procedure (hero, surface, mysql-16k, pts-iops, ...), or list them",
     "Runs a procedure step by step and reports its result. Without a name it lists the procedures. The time that a procedure \
      takes, and what it writes, are shown before it starts.\n\n\
-     A target that must not be written is only read, and the steps that write are skipped. With --device the target is all of \
-     a simulated device.",
+     A target that must not be written is only read, and the steps that write are skipped. With --machine the target is \
+     on a simulated machine.",
     "Examples:
   fathom suite                             list the procedures
   fathom suite hero /dev/nvme0n1
   fathom suite pts-iops /dev/nvme0n1 --purge=discard --destroy=CODE
   fathom suite mysql-16k /mnt --dry-run    the steps and the time they take
-  fathom suite working-set --device hdd-7200
+  fathom suite working-set /data --machine hdd-7200
 
 Procedures are recipes in TOML; docs/recipes.md explains how to write one.",
 );
@@ -76,9 +76,6 @@ pub struct SuiteArgs {
     pub directories: Vec<String>,
     #[command(flatten)]
     #[allow(missing_docs)]
-    pub sim: SimOptions,
-    #[command(flatten)]
-    #[allow(missing_docs)]
     pub common: ExperimentOptions,
     /// Write the verdicts as JUnit test cases to this file too
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -87,6 +84,10 @@ pub struct SuiteArgs {
 
 impl CommandArgs for SuiteArgs {
     const NAME: &'static str = "suite";
+
+    fn machine(&self) -> MachineOptions {
+        self.common.machine.clone()
+    }
 
     fn display(&mut self, display: DisplayOptions) {
         self.common.observers.quiet = display.quiet;

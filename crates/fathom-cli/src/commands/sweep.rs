@@ -7,7 +7,7 @@ use clap::Args;
 use fathom_plan::Axis;
 
 use super::Text;
-use crate::common::{DisplayOptions, ExperimentOptions, LoadOptions};
+use crate::common::{DisplayOptions, ExperimentOptions, LoadOptions, MachineOptions};
 use crate::parse::{CommandArgs, ParseStop, parse};
 use crate::values;
 
@@ -86,6 +86,10 @@ pub struct SweepArgs {
 
 impl CommandArgs for SweepArgs {
     const NAME: &'static str = "sweep";
+
+    fn machine(&self) -> MachineOptions {
+        self.common.machine.clone()
+    }
 
     fn display(&mut self, display: DisplayOptions) {
         self.common.observers.quiet = display.quiet;

@@ -327,13 +327,6 @@ impl CellSource for SweepCells<'_> {
     fn remaining(&self) -> usize {
         self.queue.len()
     }
-
-    fn upcoming(&self, most: usize) -> Vec<PlannedCell> {
-        let queued = self.queue.iter().take(most);
-        queued
-            .map(|(position, repeat)| self.planned(*position, *repeat))
-            .collect()
-    }
 }
 
 #[cfg(test)]

@@ -169,15 +169,18 @@ fn all_known(personality: Personality) -> impl Iterator<Item = (&'static str, Kn
     supported.chain(refused).chain(jobs)
 }
 
-/// The confirmations that a refusal offers, and the server of agents, work in both personalities, in fio's only by their full
-/// names, so that the abbreviations of fio's own switches stay the same.
-const BY_FULL_NAME: [&str; 6] = [
+/// The confirmations that a refusal offers, the server of agents, and the simulated machine work in both personalities, in
+/// fio's only by their full names, so that the abbreviations of fio's own switches stay the same.
+const BY_FULL_NAME: [&str; 9] = [
     "destroy",
     "destroy-all-in",
     "nats",
     "nats-fingerprint",
     "nats-creds",
     "key",
+    "machine",
+    "link",
+    "seed",
 ];
 
 /// The option of this name, or the only one that begins with it.

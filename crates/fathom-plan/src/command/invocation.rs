@@ -1,6 +1,6 @@
 //! A parsed command line.
 
-use fathom_model::{Nanos, Override, Personality};
+use fathom_model::{HostLink, Nanos, Override, Personality};
 
 use crate::diagnostic::Diagnostic;
 use crate::jobfile::Section;
@@ -49,6 +49,8 @@ pub struct Invocation {
     pub trigger: TriggerOptions,
     /// The agents that run the jobs, in place of this host.
     pub agents: AgentOptions,
+    /// The machine that is simulated, in place of this one.
+    pub machine: SimulatedMachine,
     /// Warnings about the command line itself.
     pub warnings: Vec<Diagnostic>,
 }
@@ -71,6 +73,17 @@ pub struct TriggerOptions {
     pub after: Option<Nanos>,
     /// A shell command to run at the end.
     pub command: Option<String>,
+}
+
+/// `--machine` and what belongs to it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SimulatedMachine {
+    /// `--machine`: a model of a device, or a file with a machine.
+    pub machine: Option<String>,
+    /// `--link`: the link of the device.
+    pub link: Option<HostLink>,
+    /// `--seed`: seed of its random numbers.
+    pub seed: Option<u64>,
 }
 
 /// `--hosts` and what belongs to it.

@@ -12,7 +12,7 @@ pub use self::arguments::planning_arguments;
 pub use self::client::client_hosts;
 pub use self::invocation::{
     Action, AgentOptions, ClientOption, ColorMode, Eta, IdleProf, Invocation, OutputFormat,
-    Reporting, TriggerOptions,
+    Reporting, SimulatedMachine, TriggerOptions,
 };
 pub use self::parse::parse_args;
 pub use self::showcmd::show_command;

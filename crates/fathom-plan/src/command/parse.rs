@@ -5,6 +5,7 @@ use fathom_model::{Nanos, Override, Personality, parse_label};
 use super::arguments::{Token, tokens};
 use super::invocation::{
     Action, ClientOption, ColorMode, Eta, IdleProf, Invocation, OutputFormat, Reporting,
+    SimulatedMachine,
 };
 use super::profile::Tiobench;
 use super::switches::Switch;
@@ -72,6 +73,7 @@ fn empty(personality: Personality) -> Invocation {
         aux_path: None,
         trigger: Default::default(),
         agents: Default::default(),
+        machine: Default::default(),
         warnings: Vec::new(),
     }
 }
@@ -220,6 +222,7 @@ impl Parser {
             "ssh-command" => invocation.agents.ssh_command = Some(owned()),
             "ssh-fathom" => invocation.agents.ssh_fathom = Some(owned()),
             "ssh-listen" => invocation.agents.ssh_listen = Some(owned()),
+            "machine" | "link" | "seed" => set_machine(&mut invocation.machine, option.name, text)?,
             "aux-path" => invocation.aux_path = Some(owned()),
             "section" => invocation.selected_jobs.push(section_name(text)?),
             "destroy" => invocation.destroy.push(owned()),
@@ -251,6 +254,23 @@ impl Parser {
             self.invocation.action = action;
         }
     }
+}
+
+/// `--machine`, `--link`, `--seed`.
+fn set_machine(machine: &mut SimulatedMachine, name: &str, text: &str) -> Result<(), Diagnostic> {
+    match name {
+        "machine" => machine.machine = Some(text.to_owned()),
+        "link" => {
+            let link = text.parse().map_err(|error| problem(format!("{error}")))?;
+            machine.link = Some(link);
+        }
+        _ => {
+            let seed = text.parse();
+            let seed = seed.map_err(|_| problem(format!("'{}' is not a number", shorten(text))))?;
+            machine.seed = Some(seed);
+        }
+    }
+    Ok(())
 }
 
 fn reporting(reporting: &mut Reporting, name: &str, value: Option<&str>) -> Result<(), Diagnostic> {

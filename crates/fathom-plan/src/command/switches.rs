@@ -332,6 +332,17 @@ pub(super) const SUPPORTED: &[Switch] = &[
         "ADDRESS",
         "let the agents connect to this address, with TLS, in place of a tunnel of ssh",
     ),
+    own(
+        "machine",
+        "MODEL|FILE.toml",
+        "simulate a machine with this device, or the machine of this file, in virtual time",
+    ),
+    own("link", "LINK", "link of the simulated device"),
+    own(
+        "seed",
+        "N",
+        "seed of the random numbers of the simulated device",
+    ),
     own("width", "COLUMNS", "width of text in columns"),
     own("color", "WHEN", "when to use colour").choices(&["auto", "always", "never"]),
 ];

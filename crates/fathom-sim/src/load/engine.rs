@@ -77,7 +77,11 @@ impl SimEngine {
             return Some(SimRequest {
                 id,
                 op: SimOp::Flush,
-                offset: 0,
+                // A machine with several devices flushes that of the file.
+                offset: self
+                    .files
+                    .get(request.file as usize)
+                    .map_or(0, |file| file.base),
                 bytes: 0,
                 fua: false,
             });

@@ -1,9 +1,8 @@
 //! The machine: files on the simulated device.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fathom_load::{
     EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError, LayOut, NullEngine,
@@ -12,83 +11,46 @@ use fathom_model::{Bytes, DiskCounters, Numa, Plan, SyncMode, Usage};
 
 use super::engine::{FileOnDevice, SimEngine};
 use super::world::{VirtualClock, World};
+use crate::machine::{Extent, FileTree, Machine, Node, PlaceError};
 use crate::registry::Device;
 
-const ENOSPC: i32 = 28;
 const EOPNOTSUPP: i32 = 95;
-/// Files begin at multiples of this.
-const ALIGNMENT: u64 = 1 << 20;
 
-/// A machine with one simulated device. A file with a size gets a part of the device, one after the
-/// other; a target without a size is the whole device.
+/// A simulated machine: its clock, and the files on its devices. Both go on from one run to the next.
 pub struct SimHost {
     clock: VirtualClock,
     capacity: u64,
-    files: Mutex<Files>,
-}
-
-#[derive(Default)]
-struct Files {
-    by_path: HashMap<PathBuf, OnDevice>,
-    /// First byte of the device that no file uses.
-    free: u64,
-}
-
-#[derive(Clone, Copy)]
-struct OnDevice {
-    base: u64,
-    size: u64,
-    whole: bool,
+    files: Mutex<FileTree>,
 }
 
 impl SimHost {
-    /// A machine with this device. The calling thread is the one that calls [`fathom_load::run`].
+    /// A machine with this device, on which every path is. The calling thread is the one that calls [`fathom_load::run`].
     #[must_use]
     pub fn new(device: Device) -> Self {
+        let files = FileTree::on_one_device(device.capacity());
+        SimHost::of_machine(Machine { device, files })
+    }
+
+    /// A machine. The calling thread is the one that calls [`fathom_load::run`].
+    #[must_use]
+    pub fn of_machine(Machine { device, files }: Machine) -> Self {
         let capacity = device.capacity();
         SimHost {
             clock: VirtualClock(Arc::new(World::new(device))),
             capacity,
-            files: Mutex::default(),
+            files: Mutex::new(files),
         }
     }
 
-    /// The part of the device for a file. A whole device that is only read may be smaller than the job
-    /// says.
-    fn place(&self, path: &Path, size: u64, writes: bool) -> Result<OnDevice, HostError> {
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(file) = files.by_path.get(path) {
-            return Ok(*file);
-        }
-        let whole = size == 0 || path.starts_with("/dev");
-        let base = if whole {
-            0
-        } else {
-            files.free.next_multiple_of(ALIGNMENT)
-        };
-        let size = match (whole, writes) {
-            (true, true) => self.capacity.max(size),
-            (true, false) => self.capacity,
-            (false, _) => size,
-        };
-        let end = base.saturating_add(size);
-        if end > self.capacity {
-            let what = format!(
-                "{}: the files of the jobs need {end} bytes, the simulated device has {}; reduce size= or set capacity= of the model",
-                path.display(),
-                self.capacity
-            );
-            return Err(HostError {
-                errno: ENOSPC,
-                what,
-            });
-        }
-        if !whole {
-            files.free = end;
-        }
-        let file = OnDevice { base, size, whole };
-        files.by_path.insert(path.to_owned(), file);
-        Ok(file)
+    /// The names of its devices and files.
+    pub fn files(&self) -> MutexGuard<'_, FileTree> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The place of a file. A whole device that is only read may be smaller than the job says.
+    fn place(&self, path: &Path, size: u64, writes: bool) -> Result<Extent, HostError> {
+        let placed = self.files().place(path, size, writes);
+        placed.map_err(|PlaceError { errno, what }| HostError { errno, what })
     }
 }
 
@@ -139,11 +101,12 @@ impl Host for SimHost {
     }
 
     fn size_now(&self, path: &Path) -> Result<Bytes, HostError> {
-        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        let size = files
-            .by_path
-            .get(path)
-            .map_or(self.capacity, |file| file.size);
+        let files = self.files();
+        let size = match files.node(path) {
+            Node::File(file) => file.extent.size,
+            Node::Device(volume) => files.volumes()[volume].capacity,
+            Node::Directory(_) | Node::Missing(_) | Node::Nowhere => self.capacity,
+        };
         Ok(Bytes::new(size))
     }
 
@@ -175,7 +138,10 @@ impl Host for SimHost {
         Ok(user.run(engine, "null", None))
     }
 
-    fn finish(&self, _: &Path, _: bool, _: bool) -> Result<(), HostError> {
+    fn finish(&self, path: &Path, _: bool, unlink: bool) -> Result<(), HostError> {
+        if unlink {
+            self.files().remove(path);
+        }
         Ok(())
     }
 

@@ -17,14 +17,15 @@ pub use self::engine::SimEngine;
 pub use self::host::{SimHost, unsupported};
 pub use self::world::VirtualClock;
 
-/// Runs `plan` on `host`: [`fathom_load::run`]. The result does not depend on the day.
+/// Runs `plan` on `host`: [`fathom_load::run`].
 ///
 /// # Errors
 /// When the files of a job do not fit on the device.
 pub fn run_load(
     plan: Plan,
     host: Arc<SimHost>,
+    unix_now_ns: &dyn Fn() -> u64,
     hooks: RunHooks<'_>,
 ) -> Result<Recording, LoadError> {
-    fathom_load::run(plan, host, &|| 0, hooks)
+    fathom_load::run(plan, host, unix_now_ns, hooks)
 }

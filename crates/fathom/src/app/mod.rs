@@ -40,6 +40,7 @@ use crate::output::answer_style;
 use crate::print::{eprint_line, note_line, print_to, set_quiet};
 use crate::ready::durability_fault;
 use crate::result_store::{self, RunWriter};
+use crate::session::Session;
 use crate::this_machine::start_clock;
 use crate::witness;
 
@@ -378,21 +379,29 @@ fn circumstances(args: &AppArgs, spec: &AppSpec, folder: &Path) -> Result<Circum
         (Some(below), None) => below.file_system.kind,
         (None, _) => "unknown file system".to_owned(),
     };
+    let session = &Session::on_this_machine();
     let mut at = Circumstances {
         path: result_store::path_name(&args.path),
         file_system,
         cpus: std::thread::available_parallelism().map_or(1, usize::from) as u32,
         commit_method: "fdatasync".to_owned(),
-        notes: durability_fault(&args.path)
+        notes: durability_fault(session, &args.path)
             .into_iter()
             .chain(network)
             .collect(),
         ..Circumstances::default()
     };
     let log = log_folder_of(folder);
-    at.notes.extend(log.as_deref().and_then(durability_fault));
+    at.notes.extend(
+        log.as_deref()
+            .and_then(|log| durability_fault(session, log)),
+    );
     if !spec.transaction.only_reads() {
-        match commits_of_one_client(log.as_deref().unwrap_or(folder), COMMITS.min(args.runtime)) {
+        match commits_of_one_client(
+            session,
+            log.as_deref().unwrap_or(folder),
+            COMMITS.min(args.runtime),
+        ) {
             Ok(row) if row.failed.is_none() => at.commits_per_second = Some(row.rate),
             Ok(row) => at.notes.extend(row.failed),
             Err(_) if is_interrupted() => return Err(Stop::Interrupted),
@@ -463,9 +472,10 @@ fn words_of(spec: &AppSpec, at: &Circumstances) -> Vec<String> {
 
 fn begin(args: &AppArgs, spec: &AppSpec, at: &Circumstances, planned: usize) -> RunWriter {
     let plan = words_of(spec, at).join(" ");
-    let mut experiment = result_store::experiment("app", name_of(spec), plan);
+    let session = &Session::on_this_machine();
+    let mut experiment = result_store::experiment(session, "app", name_of(spec), plan);
     experiment.planned = planned as u64;
-    RunWriter::begin("fathom app", &args.store, &experiment)
+    RunWriter::begin(session, "fathom app", &args.store, &experiment)
 }
 
 /// A single measurement.

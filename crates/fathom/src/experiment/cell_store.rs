@@ -15,11 +15,15 @@ use fathom_store::{Journal, Store};
 use super::cell_runner::plan_cell;
 use crate::result_store::{
     journal_sink, labelled, owner, report_full_disk, run_facts, run_labels, starting_cell,
-    store_path, stored_cell, unix_now_ns,
+    store_path, stored_cell,
 };
+use crate::session::Session;
 
 /// A run in the store, or nothing with `--no-store`.
-pub struct StoreWriter(Option<OpenRun>);
+pub struct StoreWriter {
+    session: Session,
+    open: Option<OpenRun>,
+}
 
 /// Starts the stored plan of each cell, before the cell's id. A resumed run finds the cell by this id.
 const MARK: &str = "; cell: ";
@@ -73,9 +77,17 @@ impl StoreWriter {
     ///
     /// # Errors
     /// When the store cannot be opened: an experiment of hours is not started without a store.
-    pub fn begin(options: &StoreOptions, experiment: &Experiment) -> Result<StoreWriter, String> {
+    pub fn begin(
+        session: &Session,
+        options: &StoreOptions,
+        experiment: &Experiment,
+    ) -> Result<StoreWriter, String> {
+        let session = session.clone();
         let Some(path) = store_path(options)? else {
-            return Ok(StoreWriter(None));
+            return Ok(StoreWriter {
+                session,
+                open: None,
+            });
         };
         let with_hint = |error: fathom_store::StoreError| {
             format!("{error}; --no-store measures without storing anything")
@@ -85,33 +97,36 @@ impl StoreWriter {
             .begin(&labelled(experiment, options))
             .map_err(with_hint)?;
         report_full_disk(&store, &format!("resume with `fathom resume {run}`"));
-        Ok(StoreWriter(Some(OpenRun {
-            store,
-            run,
-            positions: HashMap::new(),
-            next: 1,
-            described: false,
-            prepares_again: false,
-        })))
+        Ok(StoreWriter {
+            session,
+            open: Some(OpenRun {
+                store,
+                run,
+                positions: HashMap::new(),
+                next: 1,
+                described: false,
+                prepares_again: false,
+            }),
+        })
     }
 
     /// Continues an unfinished run.
     ///
     /// # Errors
     /// When the store cannot be read or written.
-    pub fn resume(mut store: Store, run: &Run) -> Result<StoreWriter, String> {
+    pub fn resume(session: &Session, mut store: Store, run: &Run) -> Result<StoreWriter, String> {
         store
             .resume(run.id, &owner())
             .map_err(|error| error.to_string())?;
         report_full_disk(&store, &format!("resume with `fathom resume {}`", run.id));
-        StoreWriter::stored(store, run)
+        StoreWriter::stored(session, store, run)
     }
 
     /// A stored run, to read its cells.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn stored(mut store: Store, run: &Run) -> Result<StoreWriter, String> {
+    pub fn stored(session: &Session, mut store: Store, run: &Run) -> Result<StoreWriter, String> {
         let cells = store.cells(run.id).map_err(|error| error.to_string())?;
         let next = cells.iter().map(|cell| cell.position).max().unwrap_or(0) + 1;
         let id = |plan: &str| {
@@ -129,26 +144,29 @@ impl StoreWriter {
                 ))
             })
             .collect();
-        Ok(StoreWriter(Some(OpenRun {
-            store,
-            run: run.id,
-            positions,
-            next,
-            described: true,
-            prepares_again: false,
-        })))
+        Ok(StoreWriter {
+            session: session.clone(),
+            open: Some(OpenRun {
+                store,
+                run: run.id,
+                positions,
+                next,
+                described: true,
+                prepares_again: false,
+            }),
+        })
     }
 
     /// Makes the next session prepare the target again: the prepared one does not exist any more.
     pub fn prepare_again(&mut self) {
-        if let Some(open) = &mut self.0 {
+        if let Some(open) = &mut self.open {
             open.prepares_again = true;
         }
     }
 
     /// The name of the run.
     pub fn name(&self) -> Option<String> {
-        self.0.as_ref().map(|open| open.run.to_string())
+        self.open.as_ref().map(|open| open.run.to_string())
     }
 
     /// Stores the answer of the run.
@@ -157,7 +175,7 @@ impl StoreWriter {
     /// When the store cannot be read or written.
     pub fn set_answer(&mut self, answer: &str) -> Result<(), String> {
         const ANSWER: &str = "answer";
-        let Some(open) = &mut self.0 else {
+        let Some(open) = &mut self.open else {
             return Ok(());
         };
         let name = open.run.to_string();
@@ -175,7 +193,7 @@ impl StoreWriter {
     /// # Errors
     /// When that cannot be stored. The cells are stored already.
     pub fn finish(&mut self, ended: &Ended) -> Result<(), String> {
-        let Some(open) = &mut self.0 else {
+        let Some(open) = &mut self.open else {
             return Ok(());
         };
         let state = if ended.is_complete() {
@@ -184,14 +202,14 @@ impl StoreWriter {
             RunState::Stopped
         };
         open.store
-            .finish(open.run, state, unix_now_ns())
+            .finish(open.run, state, self.session.unix_now_ns())
             .map_err(|error| error.to_string())
     }
 }
 
 impl CellStore for StoreWriter {
     fn recording(&mut self, cell: &PlannedCell) -> Result<Option<Recording>, CellStoreError> {
-        let Some(open) = &mut self.0 else {
+        let Some(open) = &mut self.open else {
             return Ok(None);
         };
         let Some((position, true)) = open.positions.get(&cell.id()).copied() else {
@@ -208,14 +226,16 @@ impl CellStore for StoreWriter {
     }
 
     fn finished(&mut self, cell: &PlannedCell) -> Result<Option<CellFigures>, CellStoreError> {
-        if cell.prepares && self.0.as_ref().is_some_and(|open| open.prepares_again) {
+        if cell.prepares && self.open.as_ref().is_some_and(|open| open.prepares_again) {
             return Ok(None);
         }
         // A removed cell is measured again.
         let Some(recording) = self.recording(cell)? else {
             return Ok(None);
         };
-        let sides = plan_cell(cell).map(|(_, sides)| sides).unwrap_or_default();
+        let sides = plan_cell(&self.session, cell)
+            .map(|(_, sides)| sides)
+            .unwrap_or_default();
         Ok(Some(fathom_analyse::cell_figures(
             &recording,
             &fathom_analyse::findings(&recording),
@@ -228,11 +248,11 @@ impl CellStore for StoreWriter {
         cell: &PlannedCell,
         plan: &Plan,
     ) -> Result<Option<IntervalSink>, CellStoreError> {
-        let Some(open) = &mut self.0 else {
+        let Some(open) = &mut self.open else {
             return Ok(None);
         };
         let position = open.position(cell);
-        let (stored, content) = starting_cell(plan);
+        let (stored, content) = starting_cell(&self.session, plan);
         open.put(cell, stored, &content)?;
         let journal =
             Journal::beside(&open.store, open.run, position).map_err(CellStoreError::new)?;
@@ -240,12 +260,12 @@ impl CellStore for StoreWriter {
     }
 
     fn fail(&mut self, cell: &PlannedCell, why: &str) -> Result<(), CellStoreError> {
-        let Some(open) = &mut self.0 else {
+        let Some(open) = &mut self.open else {
             return Ok(());
         };
         let stored = StoredCell {
             state: CellState::Failed,
-            started_unix_ns: unix_now_ns(),
+            started_unix_ns: self.session.unix_now_ns(),
             notes: vec![why.to_owned()],
             ..StoredCell::default()
         };
@@ -253,7 +273,7 @@ impl CellStore for StoreWriter {
     }
 
     fn save(&mut self, cell: &PlannedCell, measured: &MeasuredCell) -> Result<(), CellStoreError> {
-        let Some(open) = &mut self.0 else {
+        let Some(open) = &mut self.open else {
             return Ok(());
         };
         let completed = measured.findings.end == RunEnd::Completed;

@@ -10,12 +10,14 @@ use fathom_model::Progress;
 use fathom_plan::PlannedCell;
 
 use super::lines::cell_position;
+use crate::session::Session;
 
 /// The interval of progress events.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Writes events. The experiment continues when the reader has closed its end.
 pub struct Events {
+    session: Session,
     out: Box<dyn Write>,
     name: String,
     last_progress: Instant,
@@ -26,7 +28,7 @@ impl Events {
     ///
     /// # Errors
     /// When the file cannot be created.
-    pub fn open(name: &str, outputs: &Outputs) -> Result<Events, String> {
+    pub fn open(session: &Session, name: &str, outputs: &Outputs) -> Result<Events, String> {
         let out: Box<dyn Write> = if name == "-" {
             Box::new(std::io::stdout())
         } else {
@@ -37,9 +39,10 @@ impl Events {
             )
         };
         Ok(Events {
+            session: session.clone(),
             out,
             name: String::new(),
-            last_progress: Instant::now(),
+            last_progress: session.now(),
         })
     }
 
@@ -58,18 +61,19 @@ impl Observer for Events {
 
     fn cell_started(&mut self, position: &Position, cell: &PlannedCell) {
         self.name = cell.id();
-        self.last_progress = Instant::now();
+        self.last_progress = self.session.now();
         self.write_line(&fathom_report::cell_event(
-            &cell_position(position, &self.name),
+            &cell_position(position, &self.name, self.last_progress),
             &cell.values,
         ));
     }
 
     fn progress(&mut self, position: &Position, progress: &Progress) {
-        if self.last_progress.elapsed() >= EVERY {
-            self.last_progress = Instant::now();
+        let now = self.session.now();
+        if now.saturating_duration_since(self.last_progress) >= EVERY {
+            self.last_progress = now;
             self.write_line(&fathom_report::progress_event(
-                &cell_position(position, &self.name),
+                &cell_position(position, &self.name, now),
                 progress,
             ));
         }
@@ -81,7 +85,7 @@ impl Observer for Events {
         cell: &PlannedCell,
         result: Result<&MeasuredCell, &str>,
     ) {
-        let event_position = cell_position(position, &cell.id());
+        let event_position = cell_position(position, &cell.id(), self.session.now());
         let line = match result {
             Ok(measured) => fathom_report::done_event(
                 &event_position,

@@ -9,12 +9,14 @@ use fathom_plan::PlannedCell;
 
 use crate::print::eprint_line;
 use crate::screen;
+use crate::session::Session;
 
 /// The interval of the status line.
 const RENEW: Duration = Duration::from_millis(500);
 
 /// Writes one line for each cell.
 pub struct Lines {
+    session: Session,
     live: bool,
     shown: Option<Instant>,
     /// Columns of the status line on the terminal.
@@ -24,8 +26,9 @@ pub struct Lines {
 
 impl Lines {
     /// Shows the status line only on a terminal, where it can be overwritten.
-    pub fn new() -> Lines {
+    pub fn new(session: &Session) -> Lines {
         Lines {
+            session: session.clone(),
             live: std::io::stderr().is_terminal(),
             shown: None,
             dirty: 0,
@@ -54,13 +57,18 @@ impl Observer for Lines {
     }
 
     fn progress(&mut self, position: &Position, progress: &Progress) {
-        if !self.live || self.shown.is_some_and(|at| at.elapsed() < RENEW) {
+        let is_recent = |at| self.session.elapsed(at) < RENEW;
+        if !self.live || self.shown.is_some_and(is_recent) {
             return;
         }
-        self.shown = Some(Instant::now());
+        let now = self.session.now();
+        self.shown = Some(now);
         let (before, width) = (self.dirty, screen::line_width());
-        let line =
-            fathom_report::cell_status_line(&cell_position(position, &self.name), progress, width);
+        let line = fathom_report::cell_status_line(
+            &cell_position(position, &self.name, now),
+            progress,
+            width,
+        );
         self.dirty = line.chars().count();
         self.write(&format!("{line:before$}\r"));
     }
@@ -76,7 +84,7 @@ impl Observer for Lines {
             return;
         }
         let result = result.map(|measured| &measured.figures);
-        let position = cell_position(position, &cell.id());
+        let position = cell_position(position, &cell.id(), self.session.now());
         if self.live {
             let lines = fathom_report::cell_lines(&position, result, screen::line_width());
             lines.lines().for_each(|line| eprint_line!("{line}"));
@@ -87,11 +95,15 @@ impl Observer for Lines {
 }
 
 /// The position as the report shows it.
-pub(super) fn cell_position(position: &Position, name: &str) -> fathom_report::CellPosition {
+pub(super) fn cell_position(
+    position: &Position,
+    name: &str,
+    now: Instant,
+) -> fathom_report::CellPosition {
     fathom_report::CellPosition {
         number: position.number,
         all: position.all,
         name: name.to_owned(),
-        left: position.time_left(Instant::now()),
+        left: position.time_left(now),
     }
 }

@@ -9,6 +9,7 @@ use fathom_linux::{OutputName, Outputs};
 use super::events::Events;
 use super::lines::Lines;
 use super::watch::Watching;
+use crate::session::Session;
 
 /// Checks that the observers can work, before anything is measured.
 ///
@@ -56,6 +57,7 @@ pub fn check_events<'a>(
 /// # Errors
 /// When the file for events cannot be created, or the terminal cannot be used.
 pub fn observers<'a>(
+    session: &Session,
     options: &ObserverOptions,
     title: &str,
     outputs: &Outputs,
@@ -64,12 +66,12 @@ pub fn observers<'a>(
     let events = options
         .events
         .as_deref()
-        .map(|name| Events::open(name, outputs))
+        .map(|name| Events::open(session, name, outputs))
         .transpose()?;
     let display: Option<Box<dyn Observer>> = match (options.watch, options.quiet) {
-        (true, _) => Some(Box::new(Watching::open(title)?)),
+        (true, _) => Some(Box::new(Watching::open(session, title)?)),
         (false, true) => None,
-        (false, false) => Some(Box::new(Lines::new())),
+        (false, false) => Some(Box::new(Lines::new(session))),
     };
     let events = events.map(|events| Box::new(events) as Box<dyn Observer>);
     Ok(Observers(display.into_iter().chain(events).collect()))

@@ -7,17 +7,19 @@ use fathom_cli::ObserverOptions;
 use fathom_experiment::{Bounds, CellRunner, CellSource, Ended, ExperimentTarget, Observer, drive};
 use fathom_linux::Outputs;
 
-use super::cell_runner::{LinuxRunner, SimRunner};
+use super::cell_runner::MachineRunner;
 use super::{StoreWriter, observers};
 use crate::app::tenant::TenantApps;
 use crate::experiment_target::remove_created;
 use crate::hosts::{Fleet, HostsRunner};
 use crate::outcome::Outcome;
 use crate::print::{eprint_line, note_line};
-use crate::sim::SimDeviceSource;
+use crate::session::Session;
 
 /// The names of an experiment, its observers and its targets.
 pub struct ExperimentRunner<'a> {
+    /// The machine that is measured.
+    pub session: &'a Session,
     /// `sweep`, `search`, `suite`.
     pub kind: &'static str,
     /// Its name in lists.
@@ -34,8 +36,6 @@ pub struct ExperimentRunner<'a> {
     pub keep: bool,
     /// Codes that allow writing to devices.
     pub destroy: &'a [String],
-    /// The device that is simulated in place of a real one.
-    pub simulated: Option<&'a SimDeviceSource>,
     /// The hosts that measure in place of this one.
     pub fleet: Option<&'a Fleet>,
     /// The applications among the jobs.
@@ -74,11 +74,12 @@ impl ExperimentRunner<'_> {
         if self
             .targets
             .iter()
-            .any(|target| target.made && !target.file.exists())
+            .any(|target| target.made && !self.session.exists(&target.file))
         {
             store.prepare_again();
         }
         let mut observers = observers(
+            self.session,
             self.observers,
             &format!("fathom {} {}", self.kind, self.title),
             &Outputs::excluding(self.targets.iter().map(|target| target.file.as_path())),
@@ -87,19 +88,15 @@ impl ExperimentRunner<'_> {
             .0
             .extend(more.map(|more| Box::new(more) as Box<dyn Observer>));
         observers.experiment_started(self.kind, self.cells, run.as_deref());
-        let ended = std::thread::scope(|scope| {
-            let mut runner: Box<dyn CellRunner + '_> = match (self.simulated, self.fleet) {
-                (Some(device), _) => Box::new(SimRunner::new(device, scope)),
-                (None, Some(fleet)) => Box::new(HostsRunner {
-                    fleet,
-                    destroy: self.destroy,
-                    creates: self.targets.is_empty()
-                        || self.targets.iter().any(|target| target.made),
-                }),
-                (None, None) => Box::new(LinuxRunner::new(self.destroy, self.apps)),
-            };
-            drive(source, bounds, &mut *runner, store, &mut observers)
-        });
+        let mut runner: Box<dyn CellRunner + '_> = match self.fleet {
+            Some(fleet) => Box::new(HostsRunner {
+                fleet,
+                destroy: self.destroy,
+                creates: self.targets.is_empty() || self.targets.iter().any(|target| target.made),
+            }),
+            None => Box::new(MachineRunner::new(self.session, self.destroy, self.apps)),
+        };
+        let ended = drive(source, bounds, &mut *runner, store, &mut observers);
         let resume_command = run.filter(|_| !ended.is_complete()).map(|run| match ended {
             Ended::OutOfTime => format!("fathom resume {run} --budget=TIME"),
             _ => format!("fathom resume {run}"),
@@ -141,7 +138,7 @@ impl ExperimentRunner<'_> {
                     target.file.display()
                 );
             } else {
-                remove_created(&format!("fathom {}", self.kind), &target.file);
+                remove_created(self.session, &format!("fathom {}", self.kind), &target.file);
             }
         }
     }

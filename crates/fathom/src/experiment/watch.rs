@@ -12,6 +12,7 @@ use fathom_plan::PlannedCell;
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios};
 
 use super::lines::cell_position;
+use crate::session::Session;
 
 /// The interval of drawing the screen.
 const DRAW_INTERVAL: Duration = Duration::from_millis(200);
@@ -22,6 +23,7 @@ const STATE_SHARE: u32 = 20;
 
 /// Shows the view, and restores the terminal when dropped.
 pub struct Watching {
+    session: Session,
     screen: FullScreen<Stderr>,
     view: View,
     window: Window,
@@ -82,13 +84,14 @@ impl Watching {
     ///
     /// # Errors
     /// When there is no terminal.
-    pub fn open(title: &str) -> Result<Watching, String> {
+    pub fn open(session: &Session, title: &str) -> Result<Watching, String> {
         Watching::check()?;
         let screen = FullScreen::open(std::io::stderr())
             .map_err(|error| format!("--watch: the terminal: {error}"))?;
-        let now = Instant::now();
+        let now = session.now();
         let view = View::new(title);
         Ok(Watching {
+            session: session.clone(),
             screen,
             view,
             window: Window::default(),
@@ -101,7 +104,7 @@ impl Watching {
 
     /// A failed draw does not stop the experiment.
     fn draw(&mut self) {
-        self.drawn = Instant::now();
+        self.drawn = self.session.now();
         let _ = self.screen.show(&self.view);
         if self.keys.is_some() && Keys::quits() {
             // As Ctrl-C.
@@ -121,7 +124,7 @@ impl Observer for Watching {
     }
 
     fn progress(&mut self, position: &Position, progress: &Progress) {
-        if self.drawn.elapsed() < DRAW_INTERVAL {
+        if self.session.elapsed(self.drawn) < DRAW_INTERVAL {
             return;
         }
         let share = match (progress.layout, progress.expected) {
@@ -133,14 +136,14 @@ impl Observer for Watching {
         };
         let line = fathom_report::live_line(progress, fathom_model::Personality::Fathom, 200);
         self.view
-            .progress(share, &line, position.time_left(Instant::now()));
+            .progress(share, &line, position.time_left(self.session.now()));
         self.draw();
     }
 
     fn wants_state(&mut self, _elapsed: Nanos) -> bool {
-        let due = self.analysed.elapsed() >= self.pause;
+        let due = self.session.elapsed(self.analysed) >= self.pause;
         if due {
-            self.analysed = Instant::now();
+            self.analysed = self.session.now();
         }
         due
     }
@@ -165,7 +168,7 @@ impl Observer for Watching {
         if !cell.prepares {
             let result = result.map(|measured| &measured.figures);
             self.view.end(&fathom_report::cell_line(
-                &cell_position(position, &cell.id()),
+                &cell_position(position, &cell.id(), self.session.now()),
                 result,
             ));
         }

@@ -13,7 +13,7 @@ use fathom_hosts::protocol::Job;
 use fathom_hosts::{
     Agent, AgentSetup, Finished, Placed, StartSignal, check_name, launched, place, write_intervals,
 };
-use fathom_linux::{LinuxHost, interrupts};
+use fathom_linux::interrupts;
 use fathom_load::{IntervalSink, rebuild_recording};
 use fathom_model::{Personality, Plan};
 use fathom_plan::{Action, Invocation, parse_args, plan};
@@ -26,11 +26,11 @@ use super::{host_name, server};
 use crate::cli;
 use crate::codes::Codes;
 use crate::guard;
-use crate::measure::{RunExtras, measure_and_store, unix_now_ns};
+use crate::measure::{RunExtras, measure_and_store};
 use crate::outcome::Outcome;
 use crate::print::{eprint_line, note_line, print};
 use crate::ready::Judge;
-use crate::this_machine::start_clock;
+use crate::session::Session;
 
 /// How often an idle agent looks for an interrupt.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -99,6 +99,7 @@ fn agent(args: &AgentArgs) -> Result<Outcome, String> {
             "fathom agent: without --trust everybody who may use this server can run jobs here"
         );
     }
+    let session = Session::on_this_machine();
     let mut codes = GivenCodes::default();
     let mut has_run = false;
     while interrupts().load(Relaxed) == 0 {
@@ -113,7 +114,7 @@ fn agent(args: &AgentArgs) -> Result<Outcome, String> {
             let controller = agent.controller();
             note_line!("fathom agent: job of {controller}");
             let carried_out = if job.remove.is_empty() {
-                carry_out(&agent, &job, &permissions, &mut codes, &setup)
+                carry_out(&session, &agent, &job, &permissions, &mut codes, &setup)
             } else {
                 remove_files(&agent, &job.remove, &permissions)
             };
@@ -215,6 +216,7 @@ fn remove_files(
 
 /// Plans and judges the job, waits for the start, and runs it. The error says whether the job was refused.
 fn carry_out(
+    session: &Session,
     agent: &Agent,
     job: &Job,
     permissions: &Permissions,
@@ -236,21 +238,15 @@ fn carry_out(
     }
     let judge = job.ready.as_ref().map(Judge::new).transpose();
     let judge = RefCell::new(judge.map_err(|error| (error, true))?);
-    let clock = start_clock();
-    let backups = Path::new(".");
-    let host = match std::env::var_os("TMPDIR").filter(|directory| !directory.is_empty()) {
-        Some(directory) => LinuxHost::new(clock).with_scratch(directory.into()),
-        None => LinuxHost::new(clock),
-    };
     let codes = codes.of(&invocation.destroy);
-    codes.note(&plan);
+    codes.note(session, &plan);
     let confirmed = guard::Confirmed {
         codes: codes.all(),
         directories: Some(&invocation.destroy_all_in),
     };
-    let backup_messages =
-        guard::open_targets(&plan, &confirmed, &host, &mut guard::Backups::new(backups))
-            .map_err(refused)?;
+    let mut backups = guard::Backups::new(Path::new("."));
+    let (load, backup_messages) =
+        guard::open_targets(session, &plan, &confirmed, &mut backups).map_err(refused)?;
     let is_interrupted = || interrupts().load(Relaxed) > 0;
     // In case this host vanishes.
     let journal = Arc::new(Mutex::new(agent.journal()));
@@ -271,7 +267,7 @@ fn carry_out(
     let epoch = Cell::new(0);
     let never_started = Cell::new(false);
     let before_start = || {
-        let empty = rebuild_recording(planned.clone(), unix_now_ns(), Vec::new());
+        let empty = rebuild_recording(planned.clone(), session.unix_now_ns(), Vec::new());
         send(&fathom_store::write_recording(&empty));
         match agent.wait_for_start(&is_interrupted) {
             StartSignal::Now(at) => epoch.set(at),
@@ -286,9 +282,8 @@ fn carry_out(
         may_begin: Some(&may_begin),
     };
     let measured = measure_and_store(
+        load,
         plan,
-        host,
-        clock,
         &mut |_| {},
         &mut |elapsed| {
             let mut judge = judge.borrow_mut();
@@ -301,7 +296,7 @@ fn carry_out(
         },
         extras,
     );
-    codes.renew();
+    codes.renew(session);
     let (mut recording, log_error) = measured.map_err(|error| (error.to_string(), false))?;
     if epoch.get() == 0 {
         let reason = agent
@@ -314,7 +309,7 @@ fn carry_out(
     recording.messages.extend(agent.stop_reason());
     let mut document = fathom_store::write_recording(&recording);
     if let Some(judge) = judge.into_inner() {
-        document = with_answer(&judge.answer(&recording), &document);
+        document = with_answer(&judge.answer(session, &recording), &document);
     }
     Ok(Finished {
         document,

@@ -21,6 +21,7 @@ use super::run::{merged, named, names, signing_key};
 use super::ssh::{Launched, SshOptions};
 use super::{HOST_VARIABLE, host_name, server};
 use crate::print::{eprint_line, note_line};
+use crate::session::{NO_HOSTS, Session};
 
 /// The agents of `--hosts`.
 pub struct Fleet {
@@ -68,10 +69,17 @@ impl Fleet {
     ///
     /// # Errors
     /// When one that is named does not answer, none answers, or one cannot be used.
-    pub fn find(command: &'static str, options: &HostsOptions) -> Result<Option<Fleet>, String> {
+    pub fn find(
+        session: &Session,
+        command: &'static str,
+        options: &HostsOptions,
+    ) -> Result<Option<Fleet>, String> {
         let Some(hosts) = &options.hosts else {
             return Ok(None);
         };
+        if session.simulated().is_some() {
+            return Err(NO_HOSTS.to_owned());
+        }
         let mut selection = Selection::parse(hosts).map_err(|error| format!("--hosts: {error}"))?;
         interrupts();
         let launched = options

@@ -26,12 +26,14 @@ use crate::measure::outputs_excluding_targets;
 use crate::output::Output;
 use crate::print::{eprint_line, note_line};
 use crate::run::{finish, run_writer};
+use crate::session::Session;
 
 /// Runs the jobs on the agents that `--hosts` selects. The values are those of a run on this host.
 ///
 /// # Errors
 /// When the run could not begin, or no host returned a result.
 pub fn run(
+    session: &Session,
     invocation: &Invocation,
     arguments: &[String],
 ) -> Result<(Findings, bool, Result<(), String>), String> {
@@ -102,7 +104,7 @@ pub fn run(
     if let Some(clients) = &clients {
         output.set_clients(clients.with_plans(plans))?;
     }
-    let mut run_writer = run_writer(invocation, &plan);
+    let mut run_writer = run_writer(session, invocation, &plan);
     run_writer.start(&plan, taken_over::facts(&controller, &agents));
     let results = controller.run(
         &agents,

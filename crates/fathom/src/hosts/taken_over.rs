@@ -16,6 +16,7 @@ use crate::output::Output;
 use crate::print::note_line;
 use crate::result_store::RunWriter;
 use crate::run::finish;
+use crate::session::Session;
 
 /// The fact that names the run to its agents.
 const SESSION: &str = "session";
@@ -121,8 +122,9 @@ pub fn resume(
         named(&names.iter().map(String::as_str).collect::<Vec<_>>())
     ));
     let mut output = Output::open(&invocation.reporting, &outputs)?;
-    let writer =
-        RunWriter::resume("fathom resume", store, run.id).map_err(|error| error.to_string())?;
+    let session = Session::on_this_machine();
+    let writer = RunWriter::resume(&session, "fathom resume", store, run.id)
+        .map_err(|error| error.to_string())?;
     finish(&invocation, recording, &mut output, &outputs, writer)
 }
 

@@ -7,6 +7,7 @@ use fathom_model::Bytes;
 
 use super::HOST_VARIABLE;
 use crate::experiment_target::{ExperimentTarget, TargetRequest};
+use crate::session::Session;
 
 /// Size of a created file without `--size`. The free space of the agents is not known here.
 const SIZE: u64 = 1 << 30;
@@ -16,6 +17,7 @@ const SIZE: u64 = 1 << 30;
 /// # Errors
 /// When the path cannot be measured.
 pub fn resolve_target_of(
+    session: &Session,
     hosts: &HostsOptions,
     request: TargetRequest<'_>,
 ) -> Result<ExperimentTarget, String> {
@@ -25,7 +27,7 @@ pub fn resolve_target_of(
             "{}: {HOST_VARIABLE} needs --hosts",
             request.path.display()
         )),
-        None => crate::experiment_target::resolve_target(request),
+        None => crate::experiment_target::resolve_target(session, request),
     }
 }
 

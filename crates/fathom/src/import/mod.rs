@@ -18,10 +18,12 @@ use fathom_report::{Exposition, Label, Style};
 use fathom_store::{Store, StoreError};
 
 use crate::cli;
+use crate::machine::unix_now_ns;
 use crate::outcome::Outcome;
 use crate::print::{eprint_line, note_line, print_to};
-use crate::result_store::{experiment, store_path, unix_now_ns};
+use crate::result_store::{experiment, store_path};
 use crate::screen;
+use crate::session::Session;
 
 use self::identity::{Identity, Place, identities};
 pub(crate) use self::walk::Disk;
@@ -317,7 +319,7 @@ fn try_store(
         .unwrap_or_default();
     let experiment_start = Experiment {
         planned: results.len() as u64,
-        ..experiment("import", name, String::new())
+        ..experiment(&Session::on_this_machine(), "import", name, String::new())
     };
     let mut facts = vec![
         ("fathom".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),

@@ -10,6 +10,7 @@ use fathom_trace::{DeviceNumber, DirectionSummary, IoDirection, Observation};
 
 use crate::print::eprint_line;
 use crate::result_store::{self, RunWriter};
+use crate::session::Session;
 use crate::this_machine::ThisMachine;
 
 /// The observation as the result of a run; `None` without I/O.
@@ -53,10 +54,13 @@ pub fn store(
     findings: &Findings,
 ) {
     if matches!(result_store::store_path(&args.store), Ok(Some(_))) {
+        let session = Session::on_this_machine();
+        let target = observation.target.clone();
         let writer = RunWriter::begin(
+            &session,
             "fathom observe",
             &args.store,
-            &result_store::experiment("observe", observation.target.clone(), String::new()),
+            &result_store::experiment(&session, "observe", target, String::new()),
         );
         writer.finish(recording, findings, Vec::new());
     }

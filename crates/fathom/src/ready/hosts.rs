@@ -97,7 +97,7 @@ impl Judge {
     }
 
     /// The figures of all checks, and whether the targets make them meaningless.
-    pub fn answer(mut self, recording: &Recording) -> Vec<u8> {
+    pub fn answer(mut self, session: &Session, recording: &Recording) -> Vec<u8> {
         self.session.finish(recording);
         let figures = |one: ReadyCheckResult| {
             json!({
@@ -114,7 +114,9 @@ impl Judge {
             })
         };
         let paths = recording.plan.jobs.iter().flat_map(|job| &job.files.paths);
-        let fault = paths.into_iter().find_map(|path| durability_fault(path));
+        let fault = paths
+            .into_iter()
+            .find_map(|path| durability_fault(session, path));
         let figures: Vec<Value> = self.session.results("").into_iter().map(figures).collect();
         json!({"fault": fault, "figures": figures})
             .to_string()
@@ -192,6 +194,7 @@ struct HostAnswer {
 
 /// A profile on paths of the agents.
 struct ReadyHosts<'a> {
+    session: &'a Session,
     args: &'a ReadyArgs,
     profile: Profile,
     place: ProfilePlace,
@@ -202,7 +205,12 @@ struct ReadyHosts<'a> {
 ///
 /// # Errors
 /// When the load cannot be planned, a host refuses it, or none answers.
-pub fn check(args: &ReadyArgs, mut profile: Profile, path: &Path) -> Result<Outcome, String> {
+pub fn check(
+    session: &Session,
+    args: &ReadyArgs,
+    mut profile: Profile,
+    path: &Path,
+) -> Result<Outcome, String> {
     let is_directory = path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.is_dir();
     let absolute =
         std::path::absolute(path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -217,6 +225,7 @@ pub fn check(args: &ReadyArgs, mut profile: Profile, path: &Path) -> Result<Outc
         }
     }
     let ready = ReadyHosts {
+        session,
         args,
         profile,
         place,
@@ -230,7 +239,7 @@ pub fn check(args: &ReadyArgs, mut profile: Profile, path: &Path) -> Result<Outc
         return Ok(print(&texts?.join("\n")));
     }
     interrupts();
-    let Some(fleet) = Fleet::find("ready", &args.hosts)? else {
+    let Some(fleet) = Fleet::find(session, "ready", &args.hosts)? else {
         return Err("no hosts".to_owned());
     };
     let outcome = ready.run(&fleet);
@@ -303,7 +312,13 @@ impl ReadyHosts<'_> {
         };
         let (plan, _): (Plan, _) = hosts::plan_cell(&cell)?;
         let pace = pace_of(step, time);
-        let writer = begin_step(&self.profile, step, &self.path, self.args, text);
+        let writer = begin_step(
+            self.session,
+            (&self.profile, step),
+            &self.path,
+            self.args,
+            text,
+        );
         // As many checks as all hosts judge: the more there are, the more of them are beyond their interval by chance.
         let checks = self.profile.checks() * fleet.len() as usize;
         let order = order(&step.checks, pace, checks);

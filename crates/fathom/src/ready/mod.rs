@@ -6,12 +6,12 @@ mod library;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fathom_analyse::{ReadyPace, ReadySession, ready_result, ready_sentence};
 use fathom_cli::{ReadyArgs, SizeFormat, ready_figure};
-use fathom_device::{Machine, Target};
-use fathom_linux::{LinuxHost, LinuxSysfs, examine_without_samples, interrupts};
+use fathom_device::Target;
+use fathom_linux::interrupts;
 use fathom_model::format::size as size_text;
 use fathom_model::{
     Bytes, Findings, Nanos, Personality, Plan, ReadyCheckResult, ReadyResult, ReadyVerdict,
@@ -28,13 +28,14 @@ use self::library::ProfileLibrary;
 use crate::cli;
 use crate::experiment_target::{check_directory, image_message, not_enough_space, remove_created};
 use crate::guard;
+use crate::machine::Contents;
 use crate::measure::{RunExtras, measure_and_store};
 use crate::outcome::Outcome;
 use crate::output;
 use crate::print::{eprint_line, is_quiet, note_line, print, print_to, write_junit};
 use crate::result_store::{self, RunWriter};
 use crate::screen::Screen;
-use crate::this_machine::{ThisMachine, start_clock};
+use crate::session::Session;
 
 /// errno of a full file system.
 const ENOSPC: i32 = 28;
@@ -54,8 +55,8 @@ const NO_FLUSH: [&str; 3] = ["nobarrier", "barrier=0", "volatile"];
 
 /// Judges the target that the arguments name.
 pub fn command(arguments: &[String]) -> Outcome {
-    cli::command(arguments, |args: ReadyArgs| {
-        Ok(ready(&args).unwrap_or_else(|message| {
+    cli::measuring_command(arguments, |session, args: ReadyArgs| {
+        Ok(ready(session, &args).unwrap_or_else(|message| {
             eprint_line!("fathom ready: {message}");
             if interrupts().load(Relaxed) == 0 {
                 Outcome::Refused
@@ -66,7 +67,7 @@ pub fn command(arguments: &[String]) -> Outcome {
     })
 }
 
-fn ready(args: &ReadyArgs) -> Result<Outcome, String> {
+fn ready(session: &Session, args: &ReadyArgs) -> Result<Outcome, String> {
     let library = ProfileLibrary::read(&args.profiles);
     let chosen = match &args.operands[..] {
         [] if args.rate.is_some() => return Err("no path: give the directory to check".to_owned()),
@@ -76,15 +77,15 @@ fn ready(args: &ReadyArgs) -> Result<Outcome, String> {
         }
         [only] if args.rate.is_none() && !args.is_custom() => {
             report_errors(&library);
-            return describe(&library, only);
+            return describe(session, &library, only);
         }
         [path] => (None, path),
         [name, path, ..] => (Some(library.find(name)?), path),
     };
     let profile = profile(args, chosen.0)?;
     match args.hosts.hosts {
-        Some(_) => hosts::check(args, profile, Path::new(chosen.1)),
-        None => check(args, profile, Path::new(chosen.1)),
+        Some(_) => hosts::check(session, args, profile, Path::new(chosen.1)),
+        None => check(session, args, profile, Path::new(chosen.1)),
     }
 }
 
@@ -113,9 +114,9 @@ fn list(library: &ProfileLibrary) -> Outcome {
 }
 
 /// The load, the limits and the sources of a profile.
-fn describe(library: &ProfileLibrary, name: &str) -> Result<Outcome, String> {
+fn describe(session: &Session, library: &ProfileLibrary, name: &str) -> Result<Outcome, String> {
     let profile = library.find(name).map_err(|message| {
-        if Path::new(name).exists() {
+        if session.exists(Path::new(name)) {
             format!(
                 "which application? give a profile: fathom ready etcd {name}; or a load: fathom ready {name} --rate=3000 --mix=70/30 --slo 'p99<=2ms'"
             )
@@ -223,6 +224,7 @@ fn profile(args: &ReadyArgs, named: Option<&Profile>) -> Result<Profile, String>
 
 /// A profile on a place, before it is measured.
 struct Ready<'a> {
+    session: &'a Session,
     args: &'a ReadyArgs,
     profile: Profile,
     place: ProfilePlace,
@@ -231,20 +233,31 @@ struct Ready<'a> {
     creates: Vec<PathBuf>,
 }
 
-fn check(args: &ReadyArgs, mut profile: Profile, path: &Path) -> Result<Outcome, String> {
-    let facts = std::fs::metadata(path).map_err(|error| {
+fn check(
+    session: &Session,
+    args: &ReadyArgs,
+    mut profile: Profile,
+    path: &Path,
+) -> Result<Outcome, String> {
+    let is_directory = session.has_directory(path);
+    let found = if is_directory {
+        Ok(())
+    } else {
+        session.entry(path).map(drop)
+    };
+    found.map_err(|error| {
         format!(
             "{}: {error}; give a directory on the disk to check",
             path.display()
         )
     })?;
-    let place = profile_place(path, facts.is_dir());
-    if !facts.is_dir() {
-        fit_into_target(&mut profile, path)?;
+    let place = profile_place(path, is_directory);
+    if !is_directory {
+        fit_into_target(session, &mut profile, path)?;
     } else {
-        check_directory(path, 0)?;
-        fit_into_free_space(&mut profile, &place, path)?;
-        if let Some(message) = image_message([place.file("data").as_path()]) {
+        check_directory(session, path, 0)?;
+        fit_into_free_space(session, &mut profile, &place, path)?;
+        if let Some(message) = image_message(session, [place.file("data").as_path()]) {
             note_line!("fathom: {message}");
         }
     }
@@ -252,9 +265,10 @@ fn check(args: &ReadyArgs, mut profile: Profile, path: &Path) -> Result<Outcome,
         .files()
         .iter()
         .map(|(name, _)| place.file(name))
-        .filter(|file| !file.exists())
+        .filter(|file| !session.exists(file))
         .collect();
     let ready = Ready {
+        session,
         args,
         profile,
         place,
@@ -276,27 +290,27 @@ fn check(args: &ReadyArgs, mut profile: Profile, path: &Path) -> Result<Outcome,
         ready
             .creates
             .iter()
-            .filter(|file| file.exists())
-            .for_each(|file| remove_created("fathom ready", file));
+            .filter(|file| session.exists(file))
+            .for_each(|file| remove_created(session, "fathom ready", file));
     }
     outcome
 }
 
 /// Makes the files smaller where little space is free.
 fn fit_into_free_space(
+    session: &Session,
     profile: &mut Profile,
     place: &ProfilePlace,
     directory: &Path,
 ) -> Result<(), String> {
-    let free = rustix::fs::statvfs(directory).map_or(u64::MAX, |facts| {
-        facts.f_bavail.saturating_mul(facts.f_frsize)
-    });
+    let space = session.space(directory);
+    let free = space.map_or(u64::MAX, |space| space.free.get());
     loop {
         let files = profile.files();
         let missing: u64 = files
             .iter()
             .map(|(name, size)| {
-                let present = std::fs::metadata(place.file(name)).map_or(0, |facts| facts.len());
+                let present = session.file_size(&place.file(name));
                 size.get().saturating_sub(present)
             })
             .sum();
@@ -312,8 +326,10 @@ fn fit_into_free_space(
 }
 
 /// Makes the parts smaller where a file or a device has no room for all of them.
-fn fit_into_target(profile: &mut Profile, path: &Path) -> Result<(), String> {
-    let examined = examine_without_samples(path).map_err(|error| error.to_string())?;
+fn fit_into_target(session: &Session, profile: &mut Profile, path: &Path) -> Result<(), String> {
+    let examined = session
+        .examine(path, Contents::Ends)
+        .map_err(|error| error.to_string())?;
     let room = match &examined.facts().target {
         Target::File(facts) => facts.size.get(),
         Target::Block(facts) => facts.size.get(),
@@ -372,14 +388,14 @@ impl Ready<'_> {
     fn run(&self) -> Result<Outcome, String> {
         let mut checks = Vec::new();
         let mut notes = Vec::new();
-        let mut fault = durability_fault(&self.path);
+        let mut fault = durability_fault(self.session, &self.path);
         let mut left = self.args.runtime;
         let all = self.profile.steps.len() as u32;
         for (number, step) in (0_u32..).zip(&self.profile.steps) {
             let time = (left / (all - number)).max(Duration::from_secs(1));
-            let started = Instant::now();
+            let started = self.session.now();
             let measured = self.step(step, time)?;
-            left = left.saturating_sub(started.elapsed().min(time));
+            left = left.saturating_sub(self.session.elapsed(started).min(time));
             checks.extend(measured.results);
             for note in measured.notes {
                 if !notes.contains(&note) {
@@ -408,11 +424,23 @@ impl Ready<'_> {
     /// Measures one step and stores it as a run.
     fn step(&self, step: &ProfileStep, time: Duration) -> Result<MeasuredStep, String> {
         let text = self.job_file(step, time)?;
-        let planned = plan_of(text.clone())?;
+        let planned = plan_of(self.session, text.clone())?;
         let pace = pace_of(step, time);
         let session = RefCell::new(ReadySession::new(&step.checks, pace, self.profile.checks()));
-        let mut writer = begin_step(&self.profile, step, &self.path, self.args, text);
-        let measured = measure_step(planned, &self.args.destroy, &session, pace, &mut writer);
+        let mut writer = begin_step(
+            self.session,
+            (&self.profile, step),
+            &self.path,
+            self.args,
+            text,
+        );
+        let measured = measure_step(
+            self.session,
+            planned,
+            &self.args.destroy,
+            (&session, pace),
+            &mut writer,
+        );
         let (mut recording, decided) = match measured {
             Ok(measured) => measured,
             Err(StepError::Refused(message)) => {
@@ -476,16 +504,16 @@ fn pace_of(step: &ProfileStep, time: Duration) -> ReadyPace {
 
 /// Opens the run of a step in the store.
 fn begin_step(
-    profile: &Profile,
-    step: &ProfileStep,
+    session: &Session,
+    (profile, step): (&Profile, &ProfileStep),
     path: &Path,
     args: &ReadyArgs,
     job_file: String,
 ) -> RunWriter {
     let path = result_store::path_name(path);
     let name = format!("{}: {} on {path}", profile.name, step.name);
-    let experiment = result_store::experiment("ready", name, job_file);
-    RunWriter::begin("fathom ready", &args.store, &experiment)
+    let experiment = result_store::experiment(session, "ready", name, job_file);
+    RunWriter::begin(session, "fathom ready", &args.store, &experiment)
 }
 
 /// The loads that run beside the judged ones.
@@ -523,8 +551,8 @@ fn print_answer(args: &ReadyArgs, result: &ReadyResult) -> Outcome {
 }
 
 /// Why what is written to the file system of `path` does not survive a power cut, and the consequence.
-pub fn durability_fault(path: &Path) -> Option<String> {
-    let system = LinuxSysfs::default().backing_devices(path)?.file_system;
+pub fn durability_fault(session: &Session, path: &Path) -> Option<String> {
+    let system = session.file_system(path)?;
     if MEMORY.contains(&system.kind.as_str()) {
         return Some(format!(
             "{} is in memory ({}): nothing that is written there survives a power cut, and its latencies say nothing about a disk; give a directory on the disk",
@@ -568,27 +596,26 @@ fn ended_by_verdict(recording: &mut Recording) {
 
 /// Runs a step until it is decided or its time is up. The second value is whether it was decided.
 fn measure_step(
+    session: &Session,
     plan: Plan,
     destroy: &[String],
-    session: &RefCell<ReadySession>,
-    pace: ReadyPace,
+    (checks, pace): (&RefCell<ReadySession>, ReadyPace),
     writer: &mut RunWriter,
 ) -> Result<(Recording, bool), StepError> {
-    let clock = crate::blame::clock_of(&plan, start_clock);
-    let host = LinuxHost::new(clock);
     let destroys = plan
         .jobs
         .iter()
         .flat_map(|job| job.files.paths.clone())
         .next();
-    guard::open_targets(
+    let (load, _) = guard::open_targets(
+        session,
         &plan,
         &guard::Confirmed::codes(destroy),
-        &host,
         &mut guard::Backups::new(Path::new(".")),
     )
     .map_err(|all| StepError::Refused(all.join("\n")))?;
     let screen = RefCell::new(Screen::new(
+        session,
         Personality::Fathom,
         &Reporting {
             quiet: is_quiet(),
@@ -599,9 +626,8 @@ fn measure_step(
     let block = Nanos::new((pace.block() * 1e9) as u64);
     let mut next = Nanos::ZERO;
     let measured = measure_and_store(
+        load,
         plan,
-        host,
-        clock,
         &mut |progress| screen.borrow_mut().show(progress),
         &mut |elapsed| {
             let is_due = elapsed >= next;
@@ -610,16 +636,15 @@ fn measure_step(
             }
             is_due
         },
-        &mut |state, _| session.borrow_mut().observe(&state),
+        &mut |state, _| checks.borrow_mut().observe(&state),
         RunExtras {
             interval_sink: journal,
-            end: &|| session.borrow().is_decided(),
-            before_start: None,
-            may_begin: None,
+            end: &|| checks.borrow().is_decided(),
+            ..RunExtras::default()
         },
     );
     screen.borrow_mut().wipe();
-    let decided = session.borrow().is_decided();
+    let decided = checks.borrow().is_decided();
     measured
         .map(|(recording, _)| (recording, decided))
         .map_err(|error| {
@@ -639,7 +664,7 @@ fn measure_step(
 ///
 /// # Errors
 /// All its problems.
-pub fn plan_of(job_file: String) -> Result<Plan, String> {
+pub fn plan_of(session: &Session, job_file: String) -> Result<Plan, String> {
     let joined = |problems: Vec<fathom_plan::Diagnostic>| {
         problems
             .iter()
@@ -648,8 +673,7 @@ pub fn plan_of(job_file: String) -> Result<Plan, String> {
             .join("\n")
     };
     let invocation = parse_args(&["ready.fio".to_owned()], Personality::Fathom).map_err(joined)?;
-    let Planned { plan, .. } =
-        plan(&invocation, &ThisMachine, &JobText(job_file)).map_err(joined)?;
+    let Planned { plan, .. } = plan(&invocation, session, &JobText(job_file)).map_err(joined)?;
     Ok(plan)
 }
 

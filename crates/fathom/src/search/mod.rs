@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fathom_analyse::LatencyFigure;
 use fathom_analyse::SloLimit;
-use fathom_cli::{LoadUnit, ResumeArgs, SearchArgs};
+use fathom_cli::{CommandArgs, LoadUnit, ResumeArgs, SearchArgs};
 use fathom_experiment::{
     Bounds, CellSource, CellStore, Ended, Saved, SearchCells, SearchGoal, TrialLoad, layout_cell,
     search_description, search_mix,
@@ -12,6 +12,7 @@ use fathom_experiment::{
 use fathom_model::{Dimension, Response, Run};
 use fathom_plan::PlannedCell;
 use fathom_report::TestCase;
+use fathom_store::Store;
 
 use crate::cli;
 use crate::experiment::{
@@ -26,7 +27,7 @@ use crate::output;
 use crate::print::{eprint_line, print, print_commands, print_to, write_junit};
 use crate::result_store;
 use crate::run::test_case;
-use crate::sim::{SimDeviceSource, marked};
+use crate::session::{Session, marked};
 
 /// The file that is created in a directory.
 const FILE: &str = "fathom-search.data";
@@ -39,10 +40,10 @@ const LOAD: &str = "[search]\nrw=randread\nbs=4k\ndirect=1\n";
 
 /// Runs the search that the arguments describe.
 pub fn command(arguments: &[String]) -> Outcome {
-    cli::command(arguments, |args| begin(args, arguments))
+    cli::measuring_command(arguments, |session, args| begin(session, args, arguments))
 }
 
-fn begin(args: SearchArgs, arguments: &[String]) -> Result<Outcome, String> {
+fn begin(session: &Session, args: SearchArgs, arguments: &[String]) -> Result<Outcome, String> {
     check_observers(&args.common.observers)?;
     let job_file = match &args.job_file {
         Some(name) => read_job_file(name)?,
@@ -57,13 +58,13 @@ fn begin(args: SearchArgs, arguments: &[String]) -> Result<Outcome, String> {
             read_only: common.read_only,
             create: common.create,
         };
-        resolve_target_of(&common.hosts, request)
+        resolve_target_of(session, &common.hosts, request)
     });
     let targets: Vec<ExperimentTarget> = target.transpose()?.into_iter().collect();
-    let fleet = Fleet::find("search", &common.hosts)?;
+    let fleet = Fleet::find(session, "search", &common.hosts)?;
     let mut saved = save_inputs(&stored_arguments(fleet.as_ref(), arguments), &targets)?;
     saved.push_job_file(&job_file);
-    let prepared = Prepared::new(args, job_file, targets, fleet)?;
+    let prepared = Prepared::new(session, args, job_file, targets, fleet)?;
     if prepared.args.common.dry_run {
         let each = fathom_model::format::time_left(prepared.load.cell_time);
         return Ok(print(&format!(
@@ -73,12 +74,9 @@ fn begin(args: SearchArgs, arguments: &[String]) -> Result<Outcome, String> {
     }
     let files = prepared.targets.iter().map(|target| target.file.as_path());
     check_events(&prepared.args.common.observers, files)?;
-    let experiment =
-        result_store::experiment("search", prepared.description.clone(), saved.write());
-    let stored = StoreWriter::begin(
-        &prepared.args.common.store,
-        &result_store::simulated_by(experiment, prepared.simulated.as_ref()),
-    )?;
+    let description = prepared.description.clone();
+    let experiment = result_store::experiment(session, "search", description, saved.write());
+    let stored = StoreWriter::begin(session, &prepared.args.common.store, &experiment)?;
     prepared.run(stored, None)
 }
 
@@ -86,49 +84,44 @@ fn begin(args: SearchArgs, arguments: &[String]) -> Result<Outcome, String> {
 ///
 /// # Errors
 /// When the stored inputs do not fit the present target.
-pub fn resume(run: &Run, stored: StoreWriter, resume: &ResumeArgs) -> Result<Outcome, String> {
+pub fn resume(run: &Run, store: Store, resume: &ResumeArgs) -> Result<Outcome, String> {
     let saved = Saved::read(&run.experiment.plan);
     let mut args = SearchArgs::read(&enter_directory(&saved)?)?;
+    let session = &Session::open(&args.machine())?;
+    let stored = StoreWriter::resume(session, store, run)?;
     check_observers(&resume.observers)?;
     args.common.continue_with(resume);
     let job_file = saved
         .job_file()
         .ok_or_else(|| format!("the stored run {} has no job file", run.id))?;
-    let fleet = Fleet::find("search", &args.common.hosts)?;
-    Prepared::new(args, job_file, saved.targets(), fleet)?.run(stored, resume.budget)
+    let fleet = Fleet::find(session, "search", &args.common.hosts)?;
+    Prepared::new(session, args, job_file, saved.targets(), fleet)?.run(stored, resume.budget)
 }
 
 /// A search that was checked and not started yet.
-struct Prepared {
+struct Prepared<'a> {
+    session: &'a Session,
     args: SearchArgs,
     /// At most one; without a path the job file names the target.
     targets: Vec<ExperimentTarget>,
     load: TrialLoad,
     description: String,
-    /// The device that is simulated in place of a real one.
-    simulated: Option<SimDeviceSource>,
     /// The hosts that measure in place of this one.
     fleet: Option<Fleet>,
 }
 
-impl Prepared {
+impl<'a> Prepared<'a> {
     fn new(
+        session: &'a Session,
         args: SearchArgs,
         job_file: (String, String),
         targets: Vec<ExperimentTarget>,
         fleet: Option<Fleet>,
-    ) -> Result<Prepared, String> {
-        let simulated = SimDeviceSource::new(&args.load.sim)?;
-        if simulated.is_some() && !targets.is_empty() {
-            return Err(crate::sim::NO_TARGETS.to_owned());
-        }
-        if simulated.is_some() && fleet.is_some() {
-            return Err(crate::sim::NO_HOSTS.to_owned());
-        }
+    ) -> Result<Prepared<'a>, String> {
         let base = base(&args, job_file, targets.first())?;
         let (plan, _) = match &fleet {
             Some(_) => hosts::plan_cell(&with_time(&base))?,
-            None => plan_cell(&with_time(&base)).map_err(|error| error.to_string())?,
+            None => plan_cell(session, &with_time(&base)).map_err(|error| error.to_string())?,
         };
         let mix = search_mix(&plan).map_err(|error| error.to_string())?;
         if args.common.dry_run {
@@ -138,9 +131,13 @@ impl Prepared {
             guard::check_read_only(&plan)?;
         }
         // Each agent judges its own targets.
-        if simulated.is_none() && fleet.is_none() {
-            guard::dry_run(&plan, &guard::Confirmed::codes(&args.common.destroy))
-                .map_err(|refusals| refusals.join("\n"))?;
+        if fleet.is_none() {
+            guard::dry_run(
+                session,
+                &plan,
+                &guard::Confirmed::codes(&args.common.destroy),
+            )
+            .map_err(|refusals| refusals.join("\n"))?;
         }
         let load = TrialLoad {
             base,
@@ -151,11 +148,11 @@ impl Prepared {
         };
         let description = search_description(&plan, targets.first());
         Ok(Prepared {
+            session,
             args,
             targets,
             load,
             description,
-            simulated,
             fleet,
         })
     }
@@ -179,6 +176,7 @@ impl Prepared {
             expected: Some(self.load.cell_time),
         };
         let runner = ExperimentRunner {
+            session: self.session,
             kind: "search",
             title: &self.description,
             summary: &self.description,
@@ -187,7 +185,6 @@ impl Prepared {
             targets: &self.targets,
             keep: common.keep,
             destroy: &common.destroy,
-            simulated: self.simulated.as_ref(),
             fleet: self.fleet.as_ref(),
             apps: None,
         };
@@ -208,7 +205,7 @@ impl Prepared {
 
     fn print_result(&self, cells: &SearchCells) -> Outcome {
         let response = Response {
-            simulated: self.simulated.as_ref().map(SimDeviceSource::identity),
+            simulated: self.session.simulated(),
             ..summary(&self.description, &self.args, cells)
         };
         if response.closed.is_empty() && response.at.is_none() {
@@ -216,7 +213,7 @@ impl Prepared {
         }
         let cases = test_cases(&self.args, cells, &response);
         let file = self.args.junit.as_deref();
-        let class = marked(&self.description, self.simulated.as_ref());
+        let class = marked(&self.description, self.session);
         if write_junit(file, "fathom search", &class, &cases) != Outcome::Good {
             return Outcome::Bad;
         }

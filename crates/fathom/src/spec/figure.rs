@@ -4,14 +4,16 @@ use std::path::Path;
 
 use fathom_cli::SpecArgs;
 use fathom_device::spec::{Figure, SheetMeasurement, job};
-use fathom_linux::{LinuxHost, interrupts};
+use fathom_linux::interrupts;
 use fathom_model::{DeviceFacts, Personality, RunEnd};
 use fathom_plan::{parse_args, plan};
 
 use crate::codes::Codes;
 use crate::guard::{self, Backups};
+use crate::machine::Contents;
+use crate::session::Session;
 use crate::spec_compare::measured;
-use crate::this_machine::{ThisMachine, start_clock};
+use crate::this_machine::ThisMachine;
 
 /// The result of a run.
 #[expect(clippy::large_enum_variant, reason = "there is one at a time")]
@@ -26,9 +28,10 @@ pub enum Measurement {
 ///
 /// # Errors
 /// When it cannot be read or is empty.
-pub fn size(path: &Path) -> Result<u64, String> {
-    let examined =
-        fathom_linux::examine_without_samples(path).map_err(|error| error.to_string())?;
+pub fn size(session: &Session, path: &Path) -> Result<u64, String> {
+    let examined = session
+        .examine(path, Contents::Ends)
+        .map_err(|error| error.to_string())?;
     let size = match &examined.facts().target {
         fathom_device::Target::File(file) => file.size.get(),
         fathom_device::Target::Block(block) => block.size.get(),
@@ -51,9 +54,9 @@ pub fn size(path: &Path) -> Result<u64, String> {
 /// # Errors
 /// When the job cannot run.
 pub fn measure(
+    session: &Session,
     figure: &Figure,
-    path: &str,
-    size: u64,
+    (path, size): (&str, u64),
     args: &SpecArgs,
     (codes, backups): (&mut Codes, &mut Backups),
 ) -> Result<Measurement, String> {
@@ -66,27 +69,14 @@ pub fn measure(
             .join("; ")
     };
     let invocation = parse_args(&arguments, Personality::Fathom).map_err(joined)?;
-    let planned = plan(&invocation, &ThisMachine, &ThisMachine).map_err(joined)?;
+    let planned = plan(&invocation, session, &ThisMachine).map_err(joined)?;
     interrupts();
-    let clock = start_clock();
-    let host = LinuxHost::new(clock);
-    codes.note(&planned.plan);
-    guard::open_targets(
-        &planned.plan,
-        &guard::Confirmed::codes(codes.all()),
-        &host,
-        backups,
-    )
-    .map_err(|all| all.join("; "))?;
-    let recorded = crate::measure::measure(
-        planned.plan,
-        host,
-        clock,
-        &mut |_| {},
-        &mut |_| false,
-        &mut |_, _| {},
-    );
-    codes.renew();
+    codes.note(session, &planned.plan);
+    let confirmed = guard::Confirmed::codes(codes.all());
+    let (load, _) = guard::open_targets(session, &planned.plan, &confirmed, backups)
+        .map_err(|all| all.join("; "))?;
+    let recorded = crate::measure::measure(load, planned.plan);
+    codes.renew(session);
     let (recording, _) = recorded.map_err(|error| error.to_string())?;
     let findings = fathom_analyse::findings(&recording);
     if findings.end != RunEnd::Completed {

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use fathom_cli::{ResultOptions, SpecArgs};
 use fathom_device::spec::{Library, Sheet, compare, measured_line, report};
-use fathom_linux::inspect_target;
 use fathom_model::{DeviceFacts, SpecReport};
 use fathom_report::{spec_document, spec_text};
 
@@ -16,18 +15,20 @@ use crate::codes::Codes;
 use crate::guard::Backups;
 use crate::outcome::Outcome;
 use crate::print::{eprint_line, note_line, print_to};
-use crate::probe_child;
 use crate::screen;
+use crate::session::Session;
 use crate::spec_compare::{choose, named, none_fits};
 use crate::specs::library;
 use crate::timeout::{TIMEOUT, start_query};
 
 /// Shows a data sheet, and measures its figures on request.
 pub fn command(arguments: &[String]) -> Outcome {
-    cli::command(arguments, |args: SpecArgs| Ok(spec(&args)))
+    cli::measuring_command(arguments, |session, args: SpecArgs| {
+        Ok(spec(session, &args))
+    })
 }
 
-fn spec(args: &SpecArgs) -> Outcome {
+fn spec(session: &Session, args: &SpecArgs) -> Outcome {
     if args.list_links {
         let text = if args.result.is_json() {
             fathom_report::links_json()
@@ -48,7 +49,7 @@ fn spec(args: &SpecArgs) -> Outcome {
     };
     match &args.path {
         None => print_to(args.result.output.as_deref(), &list(&sheets)),
-        Some(path) => show_device(path, args, &library),
+        Some(path) => show_device(session, path, args, &library),
     }
 }
 
@@ -77,12 +78,12 @@ fn list(sheets: &[&Sheet]) -> String {
     sheets.iter().copied().map(line).collect()
 }
 
-fn show_device(path: &str, args: &SpecArgs, library: &Library) -> Outcome {
+fn show_device(session: &Session, path: &str, args: &SpecArgs, library: &Library) -> Outcome {
     let query_path = path.to_owned();
+    let machine = session.clone();
     let query = start_query(move || {
-        std::fs::metadata(&query_path)
-            .is_ok()
-            .then(|| inspect_target(Path::new(&query_path)))
+        let path = Path::new(&query_path);
+        machine.exists(path).then(|| machine.inspect(path))
     });
     let target = match query.answer() {
         Some(Some(target)) => target,
@@ -106,7 +107,7 @@ fn show_device(path: &str, args: &SpecArgs, library: &Library) -> Outcome {
         if let Some(why) = sheet.no_figures() {
             return refuse(&format!("--run: {why}"));
         }
-        match measure(path, args, &device, sheet, &mut spec_report) {
+        match measure(session, path, args, &device, sheet, &mut spec_report) {
             Ok(measured) => outcome = measured,
             Err(problem) => return refuse(&problem),
         }
@@ -119,14 +120,15 @@ fn show_device(path: &str, args: &SpecArgs, library: &Library) -> Outcome {
 
 /// Measures each figure in turn. The outcome is bad when one is missed.
 fn measure(
+    session: &Session,
     path: &str,
     args: &SpecArgs,
     device: &DeviceFacts,
     sheet: &Sheet,
     report: &mut SpecReport,
 ) -> Result<Outcome, String> {
-    probe_child::answer(&[path.into()], true)?;
-    let size = figure::size(Path::new(path))?;
+    session.check_answers(&[path.into()], true)?;
+    let size = figure::size(session, Path::new(path))?;
     let mut outcome = Outcome::Good;
     let mut codes = Codes::new(args.destroy.clone());
     let mut backups = Backups::new(Path::new("."));
@@ -139,7 +141,13 @@ fn measure(
             "fathom spec: measuring {figure}, {} s",
             args.runtime.as_secs()
         );
-        match figure::measure(figure, path, size, args, (&mut codes, &mut backups)) {
+        match figure::measure(
+            session,
+            figure,
+            (path, size),
+            args,
+            (&mut codes, &mut backups),
+        ) {
             Ok(Measurement::Done(measured, now)) => {
                 *line = measured_line(&compare(
                     sheet,

@@ -14,6 +14,7 @@ use crate::output;
 use crate::print::print_to;
 use crate::result_store::{is_dead, open_store};
 use crate::search::stored_result;
+use crate::session::Session;
 use crate::spec_compare::{sentences, spec_compare};
 use crate::specs::library;
 
@@ -92,7 +93,7 @@ fn search_result(args: &ShowArgs, run: &Run) -> Result<Option<(Response, bool)>,
     if run.experiment.kind != "search" {
         return Ok(None);
     }
-    let stored = StoreWriter::stored(open_store(&args.store)?, run)?;
+    let stored = StoreWriter::stored(&Session::on_this_machine(), open_store(&args.store)?, run)?;
     Ok(stored_result(run, stored))
 }
 

@@ -6,15 +6,15 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use fathom_analyse::suite_answer;
-use fathom_cli::{Purge, ResumeArgs, SuiteArgs};
+use fathom_cli::{CommandArgs, Purge, ResumeArgs, SuiteArgs};
 use fathom_device::Target;
 use fathom_experiment::{
     Bounds, CellSource, DetailObserver, Ended, RecipeLibrary, Saved, SuiteCells, SuitePlan,
     suite_steps,
 };
-use fathom_linux::{examine_without_samples, inspect_target};
 use fathom_model::{Bytes, Plan, Run, SuiteResult, SuiteStep, Traffic};
 use fathom_plan::{LIMITED_STEP, PlannedCell, Recipe, RunTarget, Step, read_recipe};
+use fathom_store::Store;
 
 use self::library::recipe_library;
 use crate::app::tenant::TenantApps;
@@ -26,29 +26,29 @@ use crate::experiment::{
 use crate::experiment_target::{ExperimentTarget, TargetRequest};
 use crate::guard;
 use crate::hosts::{self, Fleet, resolve_target_of, stored_arguments, target_value};
+use crate::machine::Contents;
 use crate::outcome::Outcome;
 use crate::output;
 use crate::print::{eprint_line, print, print_to, write_junit};
 use crate::result_store;
 use crate::scratch_devices::is_scratch;
-use crate::sim::{SimDeviceSource, marked};
+use crate::session::{Session, marked};
 use crate::timeout::start_query;
-
-/// The simulated device as a path in plans: below `/dev`, so that it is all of the device.
-const SIMULATED: &str = "/dev/simulated";
 
 /// Lists suites, or runs one.
 pub fn command(arguments: &[String]) -> Outcome {
-    cli::command(arguments, |args| begin(args, arguments))
+    cli::measuring_command(arguments, |session, args| begin(session, args, arguments))
 }
 
 /// Resumes a suite, with the recipe that the run stored.
 ///
 /// # Errors
 /// When the stored inputs do not fit the present target.
-pub fn resume(run: &Run, stored: StoreWriter, resume: &ResumeArgs) -> Result<Outcome, String> {
+pub fn resume(run: &Run, store: Store, resume: &ResumeArgs) -> Result<Outcome, String> {
     let saved = Saved::read(&run.experiment.plan);
     let mut args = SuiteArgs::read(&enter_directory(&saved)?)?;
+    let session = &Session::open(&args.machine())?;
+    let stored = StoreWriter::resume(session, store, run)?;
     check_observers(&resume.observers)?;
     args.common.continue_with(resume);
     let text = |name: &str| {
@@ -62,14 +62,13 @@ pub fn resume(run: &Run, stored: StoreWriter, resume: &ResumeArgs) -> Result<Out
         .targets()
         .pop()
         .ok_or_else(|| format!("the stored run {} has no target", run.id))?;
-    let simulated = SimDeviceSource::new(&args.sim)?;
-    let fleet = Fleet::find("suite", &args.common.hosts)?;
-    let prepared = Prepared::new(&args, &recipe, target, simulated, fleet)?;
+    let fleet = Fleet::find(session, "suite", &args.common.hosts)?;
+    let prepared = Prepared::new(session, &args, &recipe, target, fleet)?;
     prepared.check_guard()?;
     prepared.run(stored, resume.budget)
 }
 
-fn begin(args: SuiteArgs, arguments: &[String]) -> Result<Outcome, String> {
+fn begin(session: &Session, args: SuiteArgs, arguments: &[String]) -> Result<Outcome, String> {
     check_observers(&args.common.observers)?;
     let library = recipe_library(&args.directories);
     library
@@ -80,19 +79,9 @@ fn begin(args: SuiteArgs, arguments: &[String]) -> Result<Outcome, String> {
         return Ok(list(&library));
     };
     let recipe = library.find(name).map_err(|error| error.to_string())?;
-    let simulated = SimDeviceSource::new(&args.sim)?;
-    if let Some(device) = simulated {
-        if args.path.is_some() {
-            return Err(
-                "--device simulates the target of the procedure: give no path with it".to_owned(),
-            );
-        }
-        let target = simulated_target(&args);
-        return start(args, arguments, recipe, target, Some(device));
-    }
     let path = args.path.as_deref().ok_or_else(|| {
         format!(
-            "{}\n{}\nto run it, give a directory, a file or a device: fathom suite {name} PATH; or simulate one: fathom suite {name} --device MODEL",
+            "{}\n{}\nto run it, give a directory, a file or a device: fathom suite {name} PATH; or simulate one: fathom suite {name} PATH --machine MODEL",
             recipe.title, recipe.about
         )
     })?;
@@ -105,44 +94,30 @@ fn begin(args: SuiteArgs, arguments: &[String]) -> Result<Outcome, String> {
             read_only: args.common.read_only,
             create: args.common.create,
         };
-        resolve_target_of(&args.common.hosts, request)
+        resolve_target_of(session, &args.common.hosts, request)
     };
     let target = match (args.common.size, recipe.size) {
         (None, Some(size)) => target(Some(size)).or_else(|_| target(None)),
         (size, _) => target(size),
     }?;
-    start(args, arguments, recipe, target, None)
-}
-
-/// The target of a simulation: the whole device, or its first `--size`.
-fn simulated_target(args: &SuiteArgs) -> ExperimentTarget {
-    ExperimentTarget {
-        file: SIMULATED.into(),
-        display_name: args.sim.device.clone().unwrap_or_default(),
-        size: args.common.size,
-        writes: !args.common.read_only,
-        made: false,
-    }
+    start(session, args, arguments, recipe, target)
 }
 
 fn start(
+    session: &Session,
     args: SuiteArgs,
     arguments: &[String],
     recipe: &Recipe,
     target: ExperimentTarget,
-    simulated: Option<SimDeviceSource>,
 ) -> Result<Outcome, String> {
-    let fleet = Fleet::find("suite", &args.common.hosts)?;
+    let fleet = Fleet::find(session, "suite", &args.common.hosts)?;
     let arguments = stored_arguments(fleet.as_ref(), arguments);
     let mut saved = save_inputs(&arguments, std::slice::from_ref(&target))?;
     saved.push("recipe", recipe.source.as_str());
     saved.push("recipe-text", recipe.text.as_str());
-    let place = match &simulated {
-        Some(_) => target.display_name.clone(),
-        None => result_store::path_name(&target.file),
-    };
+    let place = result_store::path_name(&target.file);
     let title = format!("{} on {place}", recipe.name);
-    let prepared = Prepared::new(&args, recipe, target, simulated, fleet)?;
+    let prepared = Prepared::new(session, &args, recipe, target, fleet)?;
     if args.common.dry_run {
         let printed = print(&(prepared.plan.summary() + "\n" + &prepared.plan.listing()));
         return prepared.check_guard().map(|()| printed);
@@ -152,13 +127,8 @@ fn start(
         &args.common.observers,
         [prepared.plan.target.file.as_path()],
     )?;
-    let stored = StoreWriter::begin(
-        &args.common.store,
-        &result_store::simulated_by(
-            result_store::experiment("suite", title, saved.write()),
-            prepared.simulated.as_ref(),
-        ),
-    )?;
+    let experiment = result_store::experiment(session, "suite", title, saved.write());
+    let stored = StoreWriter::begin(session, &args.common.store, &experiment)?;
     prepared.run(stored, None)
 }
 
@@ -178,42 +148,35 @@ fn list(library: &RecipeLibrary) -> Outcome {
 
 /// A suite that was checked and not started yet.
 struct Prepared<'a> {
+    session: &'a Session,
     args: &'a SuiteArgs,
     plan: SuitePlan<'a>,
-    /// The device that is simulated in place of a real one.
-    simulated: Option<SimDeviceSource>,
     /// The hosts that measure in place of this one.
     fleet: Option<Fleet>,
 }
 
 impl<'a> Prepared<'a> {
     fn new(
+        session: &'a Session,
         args: &'a SuiteArgs,
         recipe: &'a Recipe,
         target: ExperimentTarget,
-        simulated: Option<SimDeviceSource>,
         fleet: Option<Fleet>,
     ) -> Result<Prepared<'a>, String> {
-        if simulated.is_some() && fleet.is_some() {
-            return Err(crate::sim::NO_HOSTS.to_owned());
-        }
         let name = target_value(&target.file)?;
         // A procedure needs all its steps, and --dry-run shows them before writing is allowed.
         let allowed = args.common.dry_run && recipe.procedure.is_some()
             || !args.common.destroy.is_empty()
-            || simulated.is_none() && fleet.is_none() && is_scratch(&target.file);
+            || fleet.is_none() && is_scratch(session, &target.file);
         let writes = target.writes || allowed && !args.common.read_only;
-        let size = match &simulated {
-            Some(device) => simulated_size(&target, device.capacity()?)?,
-            None if fleet.is_some() => target.size.ok_or(
-                "the size of a target on other hosts is not known here: give the part of it that is used, --size=SIZE",
-            )?,
-            None => target.size.map_or_else(|| device_size(&target), Ok)?,
+        let size = match target.size {
+            None if fleet.is_some() => {
+                return Err("the size of a target on other hosts is not known here: give the part of it that is used, --size=SIZE".to_owned());
+            }
+            None => device_size(session, &target)?,
+            Some(size) => size,
         };
-        let target_name = match &simulated {
-            Some(_) => format!("{}, simulated", target.display_name),
-            None => target.file.display().to_string(),
-        };
+        let target_name = target.file.display().to_string();
         let run_target = RunTarget {
             target: name,
             size,
@@ -236,8 +199,9 @@ impl<'a> Prepared<'a> {
                 let is_limited = step.name == LIMITED_STEP;
                 let has_app = |at: &usize| recipe.tenants[*at].app.is_some();
                 let has_group = |at: &usize| is_limited && !recipe.tenants[*at].io_max.is_empty();
-                let is_here = simulated.is_none() && fleet.is_none() && plan.target.file.is_file();
-                let is_here = is_here || plan.target.made;
+                let is_file = || session.file_size(&plan.target.file) > 0;
+                let is_here = session.runs_programs() && fleet.is_none();
+                let is_here = is_here && (plan.target.made || is_file());
                 if step.tenants.iter().any(has_app) && !is_here {
                     let reason = "its application needs a directory of this host";
                     return Ok(Some(reason.to_owned()));
@@ -246,7 +210,7 @@ impl<'a> Prepared<'a> {
                     let reason = "io_max needs a directory of this host";
                     return Ok(Some(reason.to_owned()));
                 }
-                reason_to_leave_out(&plan, step, fleet.is_some())
+                reason_to_leave_out(session, &plan, step, fleet.is_some())
             })
             .collect::<Result<_, _>>()?;
         if plan.is_impossible() {
@@ -257,20 +221,17 @@ impl<'a> Prepared<'a> {
             ));
         }
         Ok(Prepared {
+            session,
             args,
             plan,
-            simulated,
             fleet,
         })
     }
 
     /// Checks before the first cell that the guard permits every cell.
     fn check_guard(&self) -> Result<(), String> {
-        if self.simulated.is_some() {
-            return Ok(());
-        }
         for cell in self.plan.steps().flat_map(|step| self.plan.cells(step)) {
-            let plan = cell_plan(self.plan.recipe, &cell, self.fleet.is_some())?;
+            let plan = cell_plan(self.session, self.plan.recipe, &cell, self.fleet.is_some())?;
             if self.args.common.read_only {
                 guard::check_read_only(&plan).map_err(|error| format!("{}: {error}", cell.key))?;
             }
@@ -278,7 +239,8 @@ impl<'a> Prepared<'a> {
             if self.fleet.is_some() {
                 continue;
             }
-            guard::dry_run(&plan, &guard::Confirmed::codes(&self.args.common.destroy))
+            let confirmed = guard::Confirmed::codes(&self.args.common.destroy);
+            guard::dry_run(self.session, &plan, &confirmed)
                 .map_err(|refusals| format!("{}: {}", cell.key, refusals.join("\n")))?;
         }
         Ok(())
@@ -301,7 +263,7 @@ impl<'a> Prepared<'a> {
         let mut cells = SuiteCells::new(
             self.plan.recipe,
             self.plan.run_target.clone(),
-            self.plan.layout().filter(|_| self.simulated.is_none()),
+            self.plan.layout(),
             self.purge(),
             self.plan.left_out.clone(),
         )
@@ -312,7 +274,7 @@ impl<'a> Prepared<'a> {
             ..Bounds::default()
         };
         let directory = self.plan.target.file.parent();
-        let directory = directory.filter(|_| self.simulated.is_none() && self.fleet.is_none());
+        let directory = directory.filter(|_| self.session.runs_programs() && self.fleet.is_none());
         let apps = directory
             .map(|directory| TenantApps::of(self.plan.recipe, directory))
             .transpose()?
@@ -320,6 +282,7 @@ impl<'a> Prepared<'a> {
         let mut details = DetailObserver::new(self.plan.recipe);
         let summary = self.plan.summary();
         let runner = ExperimentRunner {
+            session: self.session,
             kind: "suite",
             title: &self.plan.recipe.name,
             summary: summary.trim_end(),
@@ -328,7 +291,6 @@ impl<'a> Prepared<'a> {
             targets: std::slice::from_ref(&self.plan.target),
             keep: common.keep,
             destroy: &common.destroy,
-            simulated: self.simulated.as_ref(),
             fleet: self.fleet.as_ref(),
             apps: apps.as_ref(),
         };
@@ -377,11 +339,11 @@ impl<'a> Prepared<'a> {
             ),
             steps,
             answer,
-            simulated: self.simulated.as_ref().map(SimDeviceSource::identity),
+            simulated: self.session.simulated(),
         };
         let cases = fathom_report::suite_cases(&suite_result);
         let class = format!("{} on {}", suite_result.name, suite_result.target);
-        let class = marked(&class, self.simulated.as_ref());
+        let class = marked(&class, self.session);
         let file = self.args.junit.as_deref();
         if write_junit(file, "fathom suite", &class, &cases) != Outcome::Good {
             return Outcome::Bad;
@@ -402,14 +364,12 @@ impl<'a> Prepared<'a> {
 
     /// The device of the target, and the state of its write cache.
     fn write_cache(&self) -> String {
-        if self.simulated.is_some() {
-            return "the simulated device: as its model sets it".to_owned();
-        }
         if self.fleet.is_some() {
             return "as each host has it".to_owned();
         }
         let file = self.plan.target.file.clone();
-        let target = start_query(move || inspect_target(&file))
+        let machine = self.session.clone();
+        let target = start_query(move || machine.inspect(&file))
             .answer()
             .unwrap_or_default();
         let device = target.devices.last().map(|device| &device.before);
@@ -425,12 +385,13 @@ impl<'a> Prepared<'a> {
 
 /// Why a step is left out. Checks before the first cell that every cell of the step has a plan.
 fn reason_to_leave_out(
+    session: &Session,
     plan: &SuitePlan<'_>,
     step: &Step,
     on_hosts: bool,
 ) -> Result<Option<String>, String> {
     for cell in plan.cells(step) {
-        let jobs = cell_plan(plan.recipe, &cell, on_hosts)?.jobs;
+        let jobs = cell_plan(session, plan.recipe, &cell, on_hosts)?.jobs;
         let writes = jobs.iter().any(|job| job.pattern.traffic != Traffic::Read);
         if writes && !plan.run_target.writes {
             let reason = "it writes, and writing to the target is not allowed";
@@ -440,32 +401,27 @@ fn reason_to_leave_out(
     Ok(None)
 }
 
-fn cell_plan(recipe: &Recipe, cell: &PlannedCell, on_hosts: bool) -> Result<Plan, String> {
+fn cell_plan(
+    session: &Session,
+    recipe: &Recipe,
+    cell: &PlannedCell,
+    on_hosts: bool,
+) -> Result<Plan, String> {
     let planned = if on_hosts {
         hosts::plan_cell(cell)
     } else {
-        plan_cell(cell).map_err(|error| error.to_string())
+        plan_cell(session, cell).map_err(|error| error.to_string())
     };
     planned
         .map(|(plan, _)| plan)
         .map_err(|error| format!("{}: {}: {error}", recipe.source, cell.key))
 }
 
-/// The part of a simulated device that is used.
-fn simulated_size(target: &ExperimentTarget, capacity: Bytes) -> Result<Bytes, String> {
-    match target.size {
-        Some(size) if size > capacity => Err(format!(
-            "--size={}: the simulated device has {}; reduce --size or set capacity= of the model",
-            fathom_model::format::size(size),
-            fathom_model::format::size(capacity)
-        )),
-        size => Ok(size.unwrap_or(capacity)),
-    }
-}
-
 /// The size of a device or a file.
-fn device_size(target: &ExperimentTarget) -> Result<Bytes, String> {
-    let examined = examine_without_samples(&target.file).map_err(|error| error.to_string())?;
+fn device_size(session: &Session, target: &ExperimentTarget) -> Result<Bytes, String> {
+    let examined = session
+        .examine(&target.file, Contents::Ends)
+        .map_err(|error| error.to_string())?;
     match &examined.facts().target {
         Target::Block(block) => Ok(block.size),
         Target::File(file) => Ok(file.size),

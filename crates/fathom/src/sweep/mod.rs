@@ -4,13 +4,14 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fathom_cli::{ResumeArgs, SweepArgs};
+use fathom_cli::{CommandArgs, ResumeArgs, SweepArgs};
 use fathom_experiment::{
     Bounds, CellSource, LEAST_FOR_PRECISION, Saved, SweepCells, SweepGoal, SweepPlan, cell_time,
     layout_cell, sweep_grid, sweep_settings,
 };
 use fathom_model::{Bytes, Direction, Job, Run};
 use fathom_plan::{PlannedCell, Sweep, parse_size};
+use fathom_store::Store;
 
 use crate::cli;
 use crate::experiment::{
@@ -24,7 +25,7 @@ use crate::outcome::Outcome;
 use crate::output;
 use crate::print::{print, print_commands, print_to, write_junit};
 use crate::result_store;
-use crate::sim::{SimDeviceSource, marked};
+use crate::session::{Session, marked};
 
 /// The file that is created in a directory.
 const FILE: &str = "fathom-sweep.data";
@@ -33,32 +34,30 @@ const MOST_CELLS: usize = 100_000;
 
 /// Runs the sweep that the arguments describe.
 pub fn command(arguments: &[String]) -> Outcome {
-    cli::command(arguments, |args| begin(args, arguments))
+    cli::measuring_command(arguments, |session, args| begin(session, args, arguments))
 }
 
-fn begin(args: SweepArgs, arguments: &[String]) -> Result<Outcome, String> {
+fn begin(session: &Session, args: SweepArgs, arguments: &[String]) -> Result<Outcome, String> {
     check_observers(&args.common.observers)?;
     let job_file = args.job_file.as_deref().map(read_job_file).transpose()?;
-    let targets = targets(&args)?;
-    let fleet = Fleet::find("sweep", &args.common.hosts)?;
-    let prepared = Prepared::new(args, job_file, targets, fleet)?;
+    let targets = targets(session, &args)?;
+    let fleet = Fleet::find(session, "sweep", &args.common.hosts)?;
+    let prepared = Prepared::new(session, args, job_file, targets, fleet)?;
     prepared.check()?;
     if prepared.args.common.dry_run {
         let plan = prepared.plan();
         return Ok(print(&format!("{plan}\n{}", plan.listing())));
     }
-    let mut experiment = result_store::simulated_by(
-        result_store::experiment(
-            "sweep",
-            prepared.title(),
-            prepared.saved(arguments)?.write(),
-        ),
-        prepared.simulated.as_ref(),
+    let mut experiment = result_store::experiment(
+        session,
+        "sweep",
+        prepared.title(),
+        prepared.saved(arguments)?.write(),
     );
     experiment.planned = (prepared.sweep.count().unwrap_or(0) * prepared.repeats as usize) as u64;
     let files = prepared.targets.iter().map(|target| target.file.as_path());
     check_events(&prepared.args.common.observers, files)?;
-    let stored = StoreWriter::begin(&prepared.args.common.store, &experiment)?;
+    let stored = StoreWriter::begin(session, &prepared.args.common.store, &experiment)?;
     prepared.run(stored, None)
 }
 
@@ -66,45 +65,40 @@ fn begin(args: SweepArgs, arguments: &[String]) -> Result<Outcome, String> {
 ///
 /// # Errors
 /// When the stored inputs do not fit the present targets.
-pub fn resume(run: &Run, stored: StoreWriter, resume: &ResumeArgs) -> Result<Outcome, String> {
+pub fn resume(run: &Run, store: Store, resume: &ResumeArgs) -> Result<Outcome, String> {
     let saved = Saved::read(&run.experiment.plan);
     let mut args = SweepArgs::read(&enter_directory(&saved)?)?;
+    let session = &Session::open(&args.machine())?;
+    let stored = StoreWriter::resume(session, store, run)?;
     check_observers(&resume.observers)?;
     args.common.continue_with(resume);
-    let fleet = Fleet::find("sweep", &args.common.hosts)?;
-    let prepared = Prepared::new(args, saved.job_file(), saved.targets(), fleet)?;
+    let fleet = Fleet::find(session, "sweep", &args.common.hosts)?;
+    let prepared = Prepared::new(session, args, saved.job_file(), saved.targets(), fleet)?;
     prepared.check()?;
     prepared.run(stored, resume.budget)
 }
 
 /// A sweep that was checked and not started yet.
-struct Prepared {
+struct Prepared<'a> {
+    session: &'a Session,
     args: SweepArgs,
     sweep: Sweep,
     targets: Vec<ExperimentTarget>,
     /// Time of a cell; `None` if the job file sets it.
     cell_time: Option<Duration>,
     repeats: u32,
-    /// The device that is simulated in place of a real one.
-    simulated: Option<SimDeviceSource>,
     /// The hosts that measure in place of this one.
     fleet: Option<Fleet>,
 }
 
-impl Prepared {
+impl<'a> Prepared<'a> {
     fn new(
+        session: &'a Session,
         args: SweepArgs,
         job_file: Option<(String, String)>,
         targets: Vec<ExperimentTarget>,
         fleet: Option<Fleet>,
-    ) -> Result<Prepared, String> {
-        let simulated = SimDeviceSource::new(&args.load.sim)?;
-        if simulated.is_some() && !targets.is_empty() {
-            return Err(crate::sim::NO_TARGETS.to_owned());
-        }
-        if simulated.is_some() && fleet.is_some() {
-            return Err(crate::sim::NO_HOSTS.to_owned());
-        }
+    ) -> Result<Prepared<'a>, String> {
         let mut axes = args.axes.clone();
         let names = targets
             .iter()
@@ -148,12 +142,12 @@ impl Prepared {
         );
         sweep.settings = sweep_settings(cell_time, &targets, &args.load.set);
         Ok(Prepared {
+            session,
             args,
             sweep,
             targets,
             cell_time,
             repeats,
-            simulated,
             fleet,
         })
     }
@@ -203,7 +197,7 @@ impl Prepared {
             let cell = self.sweep.cell(&position);
             let planned = match self.fleet {
                 Some(_) => hosts::plan_cell(&cell),
-                None => plan_cell(&cell).map_err(|problems| problems.to_string()),
+                None => plan_cell(self.session, &cell).map_err(|problems| problems.to_string()),
             };
             let (plan, _) = planned.map_err(|problems| format!("{}: {problems}", cell.key))?;
             for command in fathom_analyse::plan_commands(&plan) {
@@ -211,9 +205,6 @@ impl Prepared {
                     print_commands(std::slice::from_ref(&command));
                     commands.push(command);
                 }
-            }
-            if self.simulated.is_some() {
-                continue;
             }
             if self.fleet.is_some() {
                 // Each agent judges its own targets.
@@ -244,7 +235,8 @@ impl Prepared {
             if self.args.common.read_only {
                 guard::check_read_only(&plan).map_err(|error| format!("{}: {error}", cell.key))?;
             }
-            guard::dry_run(&plan, &guard::Confirmed::codes(&self.args.common.destroy))
+            let confirmed = guard::Confirmed::codes(&self.args.common.destroy);
+            guard::dry_run(self.session, &plan, &confirmed)
                 .map_err(|refusals| format!("{}: {}", cell.key, refusals.join("\n")))?;
         }
         Ok(())
@@ -286,6 +278,7 @@ impl Prepared {
             expected: self.cell_time,
         };
         let runner = ExperimentRunner {
+            session: self.session,
             kind: "sweep",
             title: &self.title(),
             summary: &self.plan().to_string(),
@@ -294,7 +287,6 @@ impl Prepared {
             targets: &self.targets,
             keep: common.keep,
             destroy: &common.destroy,
-            simulated: self.simulated.as_ref(),
             fleet: self.fleet.as_ref(),
             apps: None,
         };
@@ -310,13 +302,13 @@ impl Prepared {
             .map(|target| target.display_name.clone())
             .collect();
         let mut grid = sweep_grid(&self.sweep, cells, &targets);
-        grid.simulated = self.simulated.as_ref().map(SimDeviceSource::identity);
+        grid.simulated = self.session.simulated();
         if grid.rows.is_empty() {
             return Outcome::Bad;
         }
         let file = self.args.junit.as_deref();
         let cases = fathom_report::grid_cases(&grid);
-        let class = marked(&self.title(), self.simulated.as_ref());
+        let class = marked(&self.title(), self.session);
         if write_junit(file, "fathom sweep", &class, &cases) != Outcome::Good {
             return Outcome::Bad;
         }
@@ -341,10 +333,11 @@ fn name(target: &ExperimentTarget) -> Result<String, String> {
 }
 
 /// The targets of all paths and of an axis of targets.
-fn targets(args: &SweepArgs) -> Result<Vec<ExperimentTarget>, String> {
+fn targets(session: &Session, args: &SweepArgs) -> Result<Vec<ExperimentTarget>, String> {
     let size = args.common.size.or(largest_size(args));
     let target = |path: &Path| {
         resolve_target_of(
+            session,
             &args.common.hosts,
             TargetRequest {
                 path,

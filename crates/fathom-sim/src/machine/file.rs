@@ -1,0 +1,339 @@
+//! The text file of a machine.
+//!
+//! ```toml
+//! cpus = 2
+//!
+//! [[device]]
+//! path = "/dev/nvme0n1"        # a block device
+//! model = "nvme-ssd"
+//! holds_data = true            # somebody else's
+//!
+//! [[device]]
+//! path = "/data"               # a file system
+//! model = "servers(count=1, service=100us)"
+//!
+//! [[device.file]]
+//! path = "/data/base.db"       # a file that exists, with data
+//! size = "1g"
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::files::{FileTree, Volume, VolumeKind};
+use super::{Machine, volumes};
+use crate::error::{ModelError, Place};
+use crate::params::Params;
+use crate::registry::{Device, Library};
+use crate::spec::ModelSpec;
+use crate::toml_file::{Entries, Reader};
+
+/// The most CPUs of a machine.
+const MAX_CPUS: u64 = 4096;
+
+/// A machine as its file describes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MachineFile {
+    /// CPUs.
+    pub cpus: u32,
+    /// Its devices; at least one.
+    pub devices: Vec<DeviceEntry>,
+}
+
+/// `[[device]]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceEntry {
+    /// Its name: a block device below `/dev`, else the directory where its file system is mounted.
+    pub path: PathBuf,
+    /// Its model.
+    pub model: ModelSpec,
+    /// Where the file system of a block device is mounted.
+    pub mounted: Option<PathBuf>,
+    /// It contains data of somebody else.
+    pub holds_data: bool,
+    /// Nobody may write to it.
+    pub read_only: bool,
+    /// The name of the drive, as it reports it.
+    pub drive: Option<String>,
+    /// Its serial number.
+    pub serial: Option<String>,
+    /// Files that exist.
+    pub files: Vec<FileEntry>,
+    place: Place,
+}
+
+/// `[[device.file]]`: a file with data that the load generator did not create.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FileEntry {
+    /// Its name.
+    pub path: PathBuf,
+    /// Bytes.
+    pub size: u64,
+    place: Place,
+}
+
+impl MachineFile {
+    /// Whether the text of a TOML file describes a machine. Other files describe the model of a device.
+    #[must_use]
+    pub fn is_machine(text: &str) -> bool {
+        toml::de::DeTable::parse(text).is_ok_and(|root| root.get_ref().contains_key("device"))
+    }
+
+    /// Parses the file.
+    ///
+    /// # Errors
+    /// If it is not TOML, or describes no machine; with the place.
+    pub fn parse(source: &str, text: &str) -> Result<MachineFile, ModelError> {
+        let reader = Reader { source, text };
+        let root = reader.root()?;
+        let mut devices = Vec::new();
+        let mut rest = Vec::new();
+        for (key, value) in root.get_ref() {
+            match key.get_ref().as_ref() {
+                "device" => devices = read_tables(&reader, value, read_device)?,
+                _ => rest.push((key, value)),
+            }
+        }
+        let start = Place::of(source, text, 0);
+        let spec = as_spec(&reader, "machine", rest, start.clone())?;
+        let mut params = Params::new(&spec);
+        let cpus = params.count("cpus", (1, MAX_CPUS), Some(1))? as u32;
+        params.finish()?;
+        if devices.is_empty() {
+            return Err(ModelError::at(
+                &start,
+                "a machine has at least one [[device]]",
+            ));
+        }
+        Ok(MachineFile { cpus, devices })
+    }
+
+    /// Builds the devices. The same file and seed give the same machine.
+    ///
+    /// # Errors
+    /// If a model is impossible, or a file has no room; with the place.
+    pub fn build(&self, library: &Library, seed: u64) -> Result<Machine, ModelError> {
+        let devices = (0_u64..).zip(&self.devices);
+        let built: Result<Vec<Device>, ModelError> = devices
+            .map(|(number, entry)| library.build(&entry.model, seed.wrapping_add(number)))
+            .collect();
+        let built = built?;
+        let capacities: Vec<u64> = built.iter().map(|device| device.capacity()).collect();
+        let (device, starts) = volumes::join(built);
+        let mut files = FileTree::default();
+        for ((entry, base), capacity) in self.devices.iter().zip(starts).zip(capacities) {
+            entry.add_to(&mut files, base, capacity)?;
+        }
+        Ok(Machine { device, files })
+    }
+}
+
+impl DeviceEntry {
+    fn add_to(&self, files: &mut FileTree, base: u64, capacity: u64) -> Result<(), ModelError> {
+        let volume = |path: &Path, kind| Volume {
+            read_only: self.read_only,
+            drive: self.drive.clone(),
+            serial: self.serial.clone(),
+            ..Volume::new(path.to_owned(), kind, base, capacity)
+        };
+        if self.path.starts_with("/dev") {
+            files.add_volume(Volume {
+                holds_data: self.holds_data,
+                mounted: self.mounted.clone(),
+                ..volume(&self.path, VolumeKind::BlockDevice)
+            });
+            if let Some(mounted) = &self.mounted {
+                files.add_volume(volume(mounted, VolumeKind::FileSystem));
+            }
+        } else {
+            files.add_volume(volume(&self.path, VolumeKind::FileSystem));
+        }
+        for file in &self.files {
+            let added = files.add_foreign_file(&file.path, file.size);
+            added.map_err(|error| ModelError::at(&file.place, error.what))?;
+        }
+        Ok(())
+    }
+}
+
+/// The tables of an array of tables, each read on its own.
+fn read_tables<T>(
+    reader: &Reader<'_>,
+    value: &Spanned<DeValue<'_>>,
+    read: fn(&Reader<'_>, Entries<'_, '_>, Place) -> Result<T, ModelError>,
+) -> Result<Vec<T>, ModelError> {
+    let expected = || reader.error(&value.span(), "expected tables in double brackets");
+    let list = value.get_ref().as_array().ok_or_else(expected)?;
+    let tables = list.iter().map(|one| {
+        let table = one.get_ref().as_table().ok_or_else(expected)?;
+        let place = Place::of(reader.source, reader.text, one.span().start);
+        read(reader, table.iter().collect(), place)
+    });
+    tables.collect()
+}
+
+/// Entries with the checks that parameters of models have: types, units, and no unknown name.
+fn as_spec(
+    reader: &Reader<'_>,
+    name: &str,
+    entries: Entries<'_, '_>,
+    place: Place,
+) -> Result<ModelSpec, ModelError> {
+    Ok(ModelSpec {
+        parameters: reader.parameters_of(entries)?,
+        ..ModelSpec::named(name, place)
+    })
+}
+
+fn read_device(
+    reader: &Reader<'_>,
+    entries: Entries<'_, '_>,
+    place: Place,
+) -> Result<DeviceEntry, ModelError> {
+    let mut files = Vec::new();
+    let mut rest = Vec::new();
+    for (key, value) in entries {
+        match key.get_ref().as_ref() {
+            "file" => files = read_tables(reader, value, read_file)?,
+            _ => rest.push((key, value)),
+        }
+    }
+    let spec = as_spec(reader, "device", rest, place.clone())?;
+    let mut params = Params::new(&spec);
+    let path = needed_path(&mut params, "path")?;
+    let model = params.text("model")?;
+    let model = model.ok_or_else(|| params.error("model", "missing; add model = \"nvme-ssd\""))?;
+    let at = spec.parameters.iter().find(|one| one.name == "model");
+    let at = at.map_or(&place, |one| &one.place);
+    let model = if model.ends_with(".toml") {
+        ModelSpec::named(model, at.clone())
+    } else {
+        let parsed = ModelSpec::parse_in(reader.source, model);
+        parsed.map_err(|error| ModelError::at(at, error.problem))?
+    };
+    let mounted = path_of(&mut params, "mounted")?;
+    let entry = DeviceEntry {
+        holds_data: params.flag("holds_data", false)?,
+        read_only: params.flag("read_only", false)?,
+        drive: params.text("drive")?.map(str::to_owned),
+        serial: params.text("serial")?.map(str::to_owned),
+        path,
+        model,
+        mounted,
+        files,
+        place,
+    };
+    params.finish()?;
+    let is_block = entry.path.starts_with("/dev");
+    if !is_block && (entry.mounted.is_some() || entry.holds_data) {
+        return Err(ModelError::at(
+            &entry.place,
+            "mounted and holds_data belong to a block device, whose path is below /dev",
+        ));
+    }
+    Ok(entry)
+}
+
+fn read_file(
+    reader: &Reader<'_>,
+    entries: Entries<'_, '_>,
+    place: Place,
+) -> Result<FileEntry, ModelError> {
+    let spec = as_spec(reader, "file", entries, place.clone())?;
+    let mut params = Params::new(&spec);
+    let entry = FileEntry {
+        path: needed_path(&mut params, "path")?,
+        size: params.bytes_from("size", 1, None)?,
+        place,
+    };
+    params.finish()?;
+    Ok(entry)
+}
+
+fn needed_path(params: &mut Params<'_>, name: &'static str) -> Result<PathBuf, ModelError> {
+    let path = path_of(params, name)?;
+    path.ok_or_else(|| params.error(name, "missing; add path = \"/data\""))
+}
+
+/// An absolute path.
+fn path_of(params: &mut Params<'_>, name: &'static str) -> Result<Option<PathBuf>, ModelError> {
+    match params.text(name)? {
+        None => Ok(None),
+        Some(text) if text.starts_with('/') => Ok(Some(text.into())),
+        Some(text) => Err(params.error(name, format!("'{text}' does not begin with /"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Node;
+
+    const MACHINE: &str = r#"
+cpus = 2
+[[device]]
+path = "/dev/nvme0n1"
+model = "servers(count=1, service=10us, capacity=1g)"
+mounted = "/srv"
+serial = "S1"
+[[device]]
+path = "/data"
+model = "servers(count=1, service=100us, capacity=2g)"
+[[device.file]]
+path = "/data/base.db"
+size = "1m"
+"#;
+
+    #[test]
+    fn a_machine_has_the_devices_and_the_files_of_its_file() {
+        assert!(MachineFile::is_machine(MACHINE) && !MachineFile::is_machine("model = 'hdd'"));
+        let file = MachineFile::parse("m.toml", MACHINE).expect("a machine");
+        assert_eq!((file.cpus, file.devices.len()), (2, 2));
+        let machine = file.build(&Library::new(), 1).expect("possible");
+        assert_eq!(machine.device.capacity(), 3 << 30);
+        let node = |path: &str| machine.files.node(Path::new(path));
+        assert_eq!(node("/dev/nvme0n1"), Node::Device(0));
+        assert_eq!(node("/srv"), Node::Directory(1));
+        assert_eq!(node("/data"), Node::Directory(2));
+        assert!(matches!(node("/data/base.db"), Node::File(file) if file.extent.base == 1 << 30));
+    }
+
+    #[test]
+    fn mistakes_name_their_line() {
+        let device = "[[device]]\npath = '/data'\nmodel = 'servers(count=1)'\n";
+        for (text, place, problem) in [
+            ("cpus = 2\n".to_owned(), "m.toml:1:1", "at least one"),
+            (format!("cpu = 2\n{device}"), "m.toml:1:7", "cpu"),
+            (format!("{device}colour = 'red'\n"), "m.toml:4:10", "colour"),
+            (
+                device.replace("/data", "data"),
+                "m.toml:2:8",
+                "begin with /",
+            ),
+            (
+                device.replace("servers", "serves"),
+                "m.toml:3:9",
+                "unknown model",
+            ),
+            (format!("{device}holds_data = true\n"), "m.toml:1:1", "/dev"),
+            (
+                format!("{device}[[device.file]]\npath = '/data/a'\nsize = '1'\n"),
+                "m.toml:6:8",
+                "missing unit",
+            ),
+            (
+                format!("{device}[[device.file]]\npath = '/other/a'\nsize = '1m'\n"),
+                "m.toml:4:1",
+                "no device or file system",
+            ),
+        ] {
+            let built =
+                MachineFile::parse("m.toml", &text).and_then(|file| file.build(&Library::new(), 1));
+            let error = built.err().expect("a mistake");
+            assert_eq!(error.place.to_string(), place, "{text}{error}");
+            assert!(error.problem.contains(problem), "{text}{error}");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! A simulated machine: its devices, the files on them, and the text file that describes both.
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use fathom_sim::{Library, MachineFile, Node};
+//!
+//! let text = "[[device]]\npath = '/data'\nmodel = 'servers(count=1, service=100us)'\n";
+//! let machine = MachineFile::parse("machine.toml", text)?.build(&Library::new(), 1)?;
+//! assert!(matches!(machine.files.node(Path::new("/data")), Node::Directory(_)));
+//! # Ok::<(), fathom_sim::ModelError>(())
+//! ```
+
+mod commits;
+mod file;
+mod files;
+mod volumes;
+
+pub use self::commits::{SimCommitResult, SimCommits};
+pub use self::file::{DeviceEntry, FileEntry, MachineFile};
+pub use self::files::{Extent, FileNode, FileTree, Node, PlaceError, Volume, VolumeKind};
+use crate::error::ModelError;
+use crate::registry::{Device, Library};
+use crate::spec::ModelSpec;
+
+/// The parts of a simulated machine, ready to be measured.
+pub struct Machine {
+    /// All its devices, one after the other as one.
+    pub device: Device,
+    /// Where its devices and files are on it.
+    pub files: FileTree,
+}
+
+impl Machine {
+    /// A machine with one device: every path below `/dev` is the device, every other path a file on it.
+    ///
+    /// # Errors
+    /// If the description of the device is impossible; with the place.
+    pub fn with_device(
+        spec: &ModelSpec,
+        library: &Library,
+        seed: u64,
+    ) -> Result<Machine, ModelError> {
+        let device = library.build(spec, seed)?;
+        let files = FileTree::on_one_device(device.capacity());
+        Ok(Machine { device, files })
+    }
+}
