@@ -20,7 +20,7 @@ use crate::outcome::Outcome;
 use crate::output;
 use crate::print::{eprint_line, note_line, print_to};
 use crate::ready::{durability_fault, plan_of};
-use crate::session::Session;
+use crate::session::{Session, marked};
 
 /// The file that is created.
 const FILE: &str = "fathom-fsync.data";
@@ -205,7 +205,7 @@ impl Commits<'_> {
         let methods: Vec<CommitRow> = methods.into_iter().map(Measured::row).collect();
         let (choice, reason) = choose_method(&methods);
         let mut report = CommitReport {
-            target: path.display().to_string(),
+            target: marked(&path.display().to_string(), session),
             methods,
             reason,
             notes: durability_fault(session, path).into_iter().collect(),

@@ -17,7 +17,6 @@ pub use self::images::{Images, examine_images};
 use self::images::{describe_image, judge_image};
 use crate::machine::{Backup, CommitFile, Contents, Examined, PreparedLoad};
 use crate::print::eprint_line;
-use crate::scratch_devices::scratch_lists;
 use crate::session::Session;
 
 /// The joined accesses of all jobs to each target.
@@ -352,7 +351,7 @@ fn judge_all(
         };
         let intent = intent(&access, examined.facts());
         if intent.modifies() && !lists_read && matches!(examined.facts().target, Target::Block(_)) {
-            confirmations.scratch = scratch_lists();
+            confirmations.scratch = session.scratch_list();
             lists_read = true;
         }
         match judge_with(examined.facts(), &intent, &confirmations) {
@@ -617,8 +616,9 @@ fn intent(access: &TargetAccess, facts: &TargetFacts) -> Intent {
         }
         _ => false,
     };
-    let clipped =
-        matches!(facts.target, Target::File(_)) && !grows && !access.writes && !access.trims;
+    // A smaller device is read up to its end too.
+    let has_end = matches!(facts.target, Target::File(_) | Target::Block(_));
+    let clipped = has_end && !grows && !access.writes && !access.trims;
     let end = if clipped {
         access.range.1.min(existing_size)
     } else {

@@ -205,7 +205,7 @@ fn remove(name: &str, code: Option<&str>, list: &mut ScratchList) -> Result<Scra
 pub fn is_scratch(session: &Session, path: &Path) -> bool {
     let examined = session.examine(path, Contents::Ends).ok();
     let id = examined.and_then(|examined| scratch_id(examined.facts()));
-    id.is_some_and(|id| scratch_lists().find(&id).is_some())
+    id.is_some_and(|id| session.scratch_list().find(&id).is_some())
 }
 
 fn scratch_id(facts: &TargetFacts) -> Option<ScratchId> {

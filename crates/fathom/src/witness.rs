@@ -110,7 +110,7 @@ pub fn watched(
     options: &WitnessOptions,
     plan: Plan,
 ) -> Result<(Recording, ProgramEnd), WitnessError> {
-    let started_unix_ns = unix_now_ns();
+    let started_unix_ns = crate::machine::unix_now_ns();
     let clock = LinuxClock::start();
     let mut trace = None;
     let mut block_io = None;

@@ -21,7 +21,7 @@ pub(crate) const TEXT: Text = (
   fathom suite hero /dev/nvme0n1
   fathom suite pts-iops /dev/nvme0n1 --purge=discard --destroy=CODE
   fathom suite mysql-16k /mnt --dry-run    the steps and the time they take
-  fathom suite working-set /data --machine hdd-7200
+  fathom suite working-set /dev/sim --machine hdd-7200
 
 Procedures are recipes in TOML; docs/recipes.md explains how to write one.",
 );

@@ -11,7 +11,7 @@ use fathom_model::{Bytes, DiskCounters, Numa, Plan, SyncMode, Usage};
 
 use super::engine::{FileOnDevice, SimEngine};
 use super::world::{VirtualClock, World};
-use crate::machine::{Extent, FileTree, Machine, Node, PlaceError};
+use crate::machine::{Extent, FileTree, Machine, Node, PlaceError, join};
 use crate::registry::Device;
 
 const EOPNOTSUPP: i32 = 95;
@@ -20,6 +20,8 @@ const EOPNOTSUPP: i32 = 95;
 pub struct SimHost {
     clock: VirtualClock,
     capacity: u64,
+    /// Where each device begins on all of them together.
+    starts: Vec<u64>,
     files: Mutex<FileTree>,
 }
 
@@ -28,16 +30,19 @@ impl SimHost {
     #[must_use]
     pub fn new(device: Device) -> Self {
         let files = FileTree::on_one_device(device.capacity());
-        SimHost::of_machine(Machine { device, files })
+        let devices = vec![device];
+        SimHost::of_machine(Machine { devices, files })
     }
 
     /// A machine. The calling thread is the one that calls [`fathom_load::run`].
     #[must_use]
-    pub fn of_machine(Machine { device, files }: Machine) -> Self {
+    pub fn of_machine(Machine { devices, files }: Machine) -> Self {
+        let (device, starts) = join(devices);
         let capacity = device.capacity();
         SimHost {
             clock: VirtualClock(Arc::new(World::new(device))),
             capacity,
+            starts,
             files: Mutex::new(files),
         }
     }
@@ -89,8 +94,7 @@ impl Host for SimHost {
         Ok(FileFacts {
             size: Bytes::new(on_device.size),
             alignment: 1,
-            // Of a device that is too small, all is read, with a note.
-            block_device: on_device.whole && file.size.get() <= on_device.size,
+            block_device: on_device.whole,
             created: false,
             laid_out: Bytes::ZERO,
         })
@@ -118,7 +122,7 @@ impl Host for SimHost {
         let files = request.files.iter().map(|file| {
             let on_device = self.place(&file.path, file.range.1, false)?;
             Ok(FileOnDevice {
-                base: on_device.base,
+                base: self.starts.get(on_device.disk).copied().unwrap_or(0) + on_device.base,
                 range: file.range,
                 durable: file.sync != SyncMode::None,
             })

@@ -6,7 +6,7 @@
 //! [[device]]
 //! path = "/dev/nvme0n1"        # a block device
 //! model = "nvme-ssd"
-//! holds_data = true            # somebody else's
+//! holds_data = true            # somebody else's; or scratch = true
 //!
 //! [[device]]
 //! path = "/data"               # a file system
@@ -22,8 +22,8 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::DeValue;
 
+use super::Machine;
 use super::files::{FileTree, Volume, VolumeKind};
-use super::{Machine, volumes};
 use crate::error::{ModelError, Place};
 use crate::params::Params;
 use crate::registry::{Device, Library};
@@ -53,6 +53,8 @@ pub struct DeviceEntry {
     pub mounted: Option<PathBuf>,
     /// It contains data of somebody else.
     pub holds_data: bool,
+    /// Its owner allows it to be written, without a code.
+    pub scratch: bool,
     /// Nobody may write to it.
     pub read_only: bool,
     /// The name of the drive, as it reports it.
@@ -116,31 +118,30 @@ impl MachineFile {
     /// If a model is impossible, or a file has no room; with the place.
     pub fn build(&self, library: &Library, seed: u64) -> Result<Machine, ModelError> {
         let devices = (0_u64..).zip(&self.devices);
-        let built: Result<Vec<Device>, ModelError> = devices
+        let devices: Result<Vec<Device>, ModelError> = devices
             .map(|(number, entry)| library.build(&entry.model, seed.wrapping_add(number)))
             .collect();
-        let built = built?;
-        let capacities: Vec<u64> = built.iter().map(|device| device.capacity()).collect();
-        let (device, starts) = volumes::join(built);
+        let devices = devices?;
         let mut files = FileTree::default();
-        for ((entry, base), capacity) in self.devices.iter().zip(starts).zip(capacities) {
-            entry.add_to(&mut files, base, capacity)?;
+        for ((disk, device), entry) in devices.iter().enumerate().zip(&self.devices) {
+            entry.add_to(&mut files, disk, device.capacity())?;
         }
-        Ok(Machine { device, files })
+        Ok(Machine { devices, files })
     }
 }
 
 impl DeviceEntry {
-    fn add_to(&self, files: &mut FileTree, base: u64, capacity: u64) -> Result<(), ModelError> {
+    fn add_to(&self, files: &mut FileTree, disk: usize, capacity: u64) -> Result<(), ModelError> {
         let volume = |path: &Path, kind| Volume {
             read_only: self.read_only,
             drive: self.drive.clone(),
             serial: self.serial.clone(),
-            ..Volume::new(path.to_owned(), kind, base, capacity)
+            ..Volume::new(path.to_owned(), kind, disk, capacity)
         };
         if self.path.starts_with("/dev") {
             files.add_volume(Volume {
                 holds_data: self.holds_data,
+                scratch: self.scratch,
                 mounted: self.mounted.clone(),
                 ..volume(&self.path, VolumeKind::BlockDevice)
             });
@@ -216,6 +217,7 @@ fn read_device(
     let mounted = path_of(&mut params, "mounted")?;
     let entry = DeviceEntry {
         holds_data: params.flag("holds_data", false)?,
+        scratch: params.flag("scratch", false)?,
         read_only: params.flag("read_only", false)?,
         drive: params.text("drive")?.map(str::to_owned),
         serial: params.text("serial")?.map(str::to_owned),
@@ -227,10 +229,11 @@ fn read_device(
     };
     params.finish()?;
     let is_block = entry.path.starts_with("/dev");
-    if !is_block && (entry.mounted.is_some() || entry.holds_data) {
+    let has_block_keys = entry.mounted.is_some() || entry.holds_data || entry.scratch;
+    if !is_block && has_block_keys {
         return Err(ModelError::at(
             &entry.place,
-            "mounted and holds_data belong to a block device, whose path is below /dev",
+            "mounted, holds_data and scratch belong to a block device, whose path is below /dev",
         ));
     }
     Ok(entry)
@@ -292,12 +295,13 @@ size = "1m"
         let file = MachineFile::parse("m.toml", MACHINE).expect("a machine");
         assert_eq!((file.cpus, file.devices.len()), (2, 2));
         let machine = file.build(&Library::new(), 1).expect("possible");
-        assert_eq!(machine.device.capacity(), 3 << 30);
+        let capacities = machine.devices.iter().map(|device| device.capacity());
+        assert!(capacities.eq([1 << 30, 2 << 30]));
         let node = |path: &str| machine.files.node(Path::new(path));
         assert_eq!(node("/dev/nvme0n1"), Node::Device(0));
         assert_eq!(node("/srv"), Node::Directory(1));
         assert_eq!(node("/data"), Node::Directory(2));
-        assert!(matches!(node("/data/base.db"), Node::File(file) if file.extent.base == 1 << 30));
+        assert!(matches!(node("/data/base.db"), Node::File(file) if file.extent.disk == 1));
     }
 
     #[test]

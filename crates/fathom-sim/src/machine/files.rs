@@ -11,7 +11,9 @@ const ALIGNMENT: u64 = 1 << 20;
 /// Where a name is on the devices of its machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// The first byte, counted over all devices of the machine.
+    /// The number of the device.
+    pub disk: usize,
+    /// The first byte on it.
     pub base: u64,
     /// Bytes.
     pub size: u64,
@@ -37,14 +39,16 @@ pub struct Volume {
     pub path: PathBuf,
     /// How it is used.
     pub kind: VolumeKind,
-    /// Where it begins, counted over all devices of the machine.
-    pub base: u64,
+    /// The number of the device; several volumes can be on one.
+    pub disk: usize,
     /// Bytes.
     pub capacity: u64,
     /// Nobody may write to it.
     pub read_only: bool,
     /// A block device that contains data of somebody else.
     pub holds_data: bool,
+    /// A block device that its owner allows to be written.
+    pub scratch: bool,
     /// Where the file system of a block device is mounted.
     pub mounted: Option<PathBuf>,
     /// The name of the drive, as it reports it.
@@ -56,14 +60,15 @@ pub struct Volume {
 impl Volume {
     /// A volume without data.
     #[must_use]
-    pub fn new(path: PathBuf, kind: VolumeKind, base: u64, capacity: u64) -> Volume {
+    pub fn new(path: PathBuf, kind: VolumeKind, disk: usize, capacity: u64) -> Volume {
         Volume {
             path,
             kind,
-            base,
+            disk,
             capacity,
             read_only: false,
             holds_data: false,
+            scratch: false,
             mounted: None,
             drive: None,
             serial: None,
@@ -137,7 +142,10 @@ impl FileTree {
     #[must_use]
     pub fn on_one_device(capacity: u64) -> FileTree {
         let mut tree = FileTree::default();
-        tree.add_volume(Volume::new("/".into(), VolumeKind::EveryPath, 0, capacity));
+        tree.add_volume(Volume {
+            scratch: true,
+            ..Volume::new("/".into(), VolumeKind::EveryPath, 0, capacity)
+        });
         tree
     }
 
@@ -147,7 +155,7 @@ impl FileTree {
         if volume.kind == VolumeKind::FileSystem {
             self.directories.insert(path.clone());
         }
-        self.ends.push(volume.base);
+        self.ends.push(0);
         self.volumes.push(Volume { path, ..volume });
     }
 
@@ -290,7 +298,8 @@ impl FileTree {
             return Err(no_room(path, needed, one.capacity));
         }
         Ok(Extent {
-            base: one.base,
+            disk: one.disk,
+            base: 0,
             size: one.capacity,
             whole: true,
         })
@@ -339,7 +348,7 @@ impl FileTree {
         let last = ends.map(|extent| extent.base.saturating_add(extent.size));
         let last = last.max();
         if let Some(end) = self.ends.get_mut(file.volume) {
-            *end = last.unwrap_or(self.volumes[file.volume].base);
+            *end = last.unwrap_or(0);
         }
         Some(file)
     }
@@ -357,17 +366,18 @@ impl FileTree {
     /// A free part of the volume: behind all files, or else the first one that is large enough.
     fn allocate(&self, volume: usize, path: &Path, size: u64) -> Result<Extent, PlaceError> {
         let one = self.volumes.get(volume).ok_or_else(|| nowhere(path))?;
-        let behind = (self.ends[volume] - one.base).next_multiple_of(ALIGNMENT);
+        let behind = self.ends[volume].next_multiple_of(ALIGNMENT);
         if behind.saturating_add(size) <= one.capacity {
             return Ok(Extent {
-                base: one.base + behind,
+                disk: one.disk,
+                base: behind,
                 size,
                 whole: false,
             });
         }
         let mut used: Vec<(u64, u64)> = self
             .files_of(volume)
-            .map(|file| (file.extent.base - one.base, file.extent.size))
+            .map(|file| (file.extent.base, file.extent.size))
             .collect();
         used.sort_unstable();
         let mut base = 0_u64;
@@ -383,7 +393,8 @@ impl FileTree {
             return Err(no_room(path, end, one.capacity));
         }
         Ok(Extent {
-            base: one.base + base,
+            disk: one.disk,
+            base,
             size,
             whole: false,
         })
@@ -425,6 +436,7 @@ mod tests {
 
     fn extent(base: u64, size: u64) -> Extent {
         Extent {
+            disk: 0,
             base,
             size,
             whole: false,
@@ -470,9 +482,9 @@ mod tests {
     #[test]
     fn a_machine_has_only_its_own_names() {
         let mut tree = FileTree::default();
-        let volume = |path: &str, kind, base| Volume::new(path.into(), kind, base, 8 * MIB);
+        let volume = |path: &str, kind, disk| Volume::new(path.into(), kind, disk, 8 * MIB);
         tree.add_volume(volume("/dev/sda", VolumeKind::BlockDevice, 0));
-        tree.add_volume(volume("/data", VolumeKind::FileSystem, 8 * MIB));
+        tree.add_volume(volume("/data", VolumeKind::FileSystem, 1));
         tree.add_foreign_file(Path::new("/data/db/base"), MIB)
             .expect("there is room");
         let node = |path: &str| tree.node(Path::new(path));
@@ -485,7 +497,7 @@ mod tests {
         let Node::File(file) = node("/data/db/base") else {
             panic!("{:?}", node("/data/db/base"));
         };
-        assert_eq!((file.extent.base, file.foreign), (8 * MIB, true));
+        assert_eq!((file.extent.disk, file.foreign), (1, true));
         let grown = tree.place(Path::new("/data/db/base"), 2 * MIB, false);
         assert_eq!(grown.map(|one| one.size), Ok(MIB), "a foreign file stays");
         assert!(!tree.remove(Path::new("/data/db/base")));

@@ -19,14 +19,15 @@ mod volumes;
 pub use self::commits::{SimCommitResult, SimCommits};
 pub use self::file::{DeviceEntry, FileEntry, MachineFile};
 pub use self::files::{Extent, FileNode, FileTree, Node, PlaceError, Volume, VolumeKind};
+pub(crate) use self::volumes::join;
 use crate::error::ModelError;
 use crate::registry::{Device, Library};
 use crate::spec::ModelSpec;
 
 /// The parts of a simulated machine, ready to be measured.
 pub struct Machine {
-    /// All its devices, one after the other as one.
-    pub device: Device,
+    /// Its devices.
+    pub devices: Vec<Device>,
     /// Where its devices and files are on it.
     pub files: FileTree,
 }
@@ -43,6 +44,7 @@ impl Machine {
     ) -> Result<Machine, ModelError> {
         let device = library.build(spec, seed)?;
         let files = FileTree::on_one_device(device.capacity());
-        Ok(Machine { device, files })
+        let devices = vec![device];
+        Ok(Machine { devices, files })
     }
 }

@@ -7,7 +7,7 @@ use crate::registry::Device;
 struct Devices(Vec<(u64, Device)>);
 
 /// Joins devices; returns where each begins too.
-pub(super) fn join(devices: Vec<Device>) -> (Device, Vec<u64>) {
+pub(crate) fn join(devices: Vec<Device>) -> (Device, Vec<u64>) {
     let mut end = 0_u64;
     let mut members = Vec::with_capacity(devices.len());
     for device in devices {

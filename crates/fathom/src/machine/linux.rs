@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-use fathom_device::{DevNo, EbsStats, Machine as _, Permit};
+use fathom_device::{DevNo, EbsStats, Machine as _, Permit, ScratchList};
 use fathom_linux::{
     CommitError, CommitLoad, CommitResult, ConditionsWatch, DeviceWatch, HeldTarget, HostWatch,
     IdleWatch, LinuxClock, LinuxHost, LinuxSysfs, ebs_stats, hold, hold_again, idle_calibration,
@@ -132,6 +132,10 @@ impl Machine for LinuxMachine {
             facts: opened.facts().clone(),
             opened: Some(opened),
         })
+    }
+
+    fn scratch_list(&self) -> ScratchList {
+        scratch_devices::scratch_lists()
     }
 
     fn default_file_size(&self) -> u64 {

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use fathom_device::{DevNo, EbsStats, Permit, TargetFacts};
+use fathom_device::{DevNo, EbsStats, Permit, ScratchList, TargetFacts};
 use fathom_linux::{CommitError, CommitLoad, CommitResult};
 use fathom_load::{LoadError, RunHooks};
 use fathom_model::{
@@ -82,6 +82,9 @@ pub trait Machine: Send + Sync {
     /// # Errors
     /// If its directory does not exist, or the facts cannot be read.
     fn examine(&self, path: &Path, contents: Contents) -> io::Result<Examined>;
+
+    /// The devices that may be written without a code.
+    fn scratch_list(&self) -> ScratchList;
 
     /// The size of a file that a job creates without a size; zero where such a job is refused.
     fn default_file_size(&self) -> u64;

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fathom_device::{
-    BlockFacts, Content, DevNo, DeviceLocation, EbsStats, Ends, Exclusive, FileFacts, MountedAt,
-    NotATarget, Owner, Permit, RelatedDevice, Relation, Target, TargetFacts, Use, UseKind,
+    BlockFacts, Content, DevNo, DeviceLocation, EbsStats, Ends, Exclusive, FileFacts, Fingerprint,
+    MountedAt, NotATarget, Owner, Permit, RelatedDevice, Relation, ScratchDevice, ScratchId,
+    ScratchList, Target, TargetFacts, Use, UseKind,
 };
 use fathom_linux::{CommitError, CommitLoad, CommitMethod, CommitResult, OnOneCpu};
-use fathom_load::{Clock, Host, HostError, LoadError, RunHooks};
+use fathom_load::{Clock, Host, LoadError, RunHooks};
 use fathom_model::{
     Bytes, ClockFacts, CpuIdleness, DeviceFacts, DeviceRecording, DiskCounters, FileSystemFacts,
     Identity, Nanos, Plan, Recording, Simulated, TargetRecording,
@@ -253,6 +254,15 @@ fn device_facts(one: &Volume, volume: usize) -> DeviceFacts {
     }
 }
 
+fn target_facts(path: &Path, target: Target) -> TargetFacts {
+    TargetFacts {
+        named: path.to_owned(),
+        resolved: path.to_owned(),
+        symlink: false,
+        target,
+    }
+}
+
 fn not_found(path: &Path) -> io::Error {
     io::Error::new(
         io::ErrorKind::NotFound,
@@ -342,14 +352,30 @@ impl Machine for SimMachine {
     fn examine(&self, path: &Path, contents: Contents) -> io::Result<Examined> {
         let target = self.target(path, contents).ok_or_else(|| not_found(path))?;
         Ok(Examined {
-            facts: TargetFacts {
-                named: path.to_owned(),
-                resolved: path.to_owned(),
-                symlink: false,
-                target,
-            },
+            facts: target_facts(path, target),
             opened: None,
         })
+    }
+
+    fn scratch_list(&self) -> ScratchList {
+        let files = self.host.files();
+        let mut list = ScratchList::default();
+        for (volume, one) in files.volumes().iter().enumerate() {
+            if !one.scratch {
+                continue;
+            }
+            let block = block_facts(one, &one.path, volume, Contents::Samples);
+            let id = ScratchId::of(&block);
+            let facts = target_facts(&one.path, Target::Block(Box::new(block)));
+            if let Some((id, code)) = id.zip(Fingerprint::of(&facts)) {
+                list.insert(ScratchDevice {
+                    id,
+                    code: code.code(),
+                    path: one.path.clone(),
+                });
+            }
+        }
+        list
     }
 
     fn default_file_size(&self) -> u64 {

@@ -21,6 +21,7 @@ use super::{
 use crate::hosts::{self, Fleet, HOST_VARIABLE};
 use crate::outcome::Outcome;
 use crate::print::{note_line, print};
+use crate::session::Session;
 
 /// Stands for the name of the host where job files are made, which contain no variables.
 const HOST_MARK: &str = "@FATHOM-HOST@";

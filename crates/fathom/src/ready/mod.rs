@@ -35,7 +35,7 @@ use crate::output;
 use crate::print::{eprint_line, is_quiet, note_line, print, print_to, write_junit};
 use crate::result_store::{self, RunWriter};
 use crate::screen::Screen;
-use crate::session::Session;
+use crate::session::{Session, marked};
 
 /// errno of a full file system.
 const ENOSPC: i32 = 28;
@@ -408,7 +408,7 @@ impl Ready<'_> {
                 return Ok(Outcome::Interrupted);
             }
         }
-        let target = self.path.display().to_string();
+        let target = marked(&self.path.display().to_string(), self.session);
         let names = (
             self.profile.name.as_str(),
             self.profile.title.as_str(),

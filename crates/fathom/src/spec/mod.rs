@@ -16,7 +16,7 @@ use crate::guard::Backups;
 use crate::outcome::Outcome;
 use crate::print::{eprint_line, note_line, print_to};
 use crate::screen;
-use crate::session::Session;
+use crate::session::{Session, marked};
 use crate::spec_compare::{choose, named, none_fits};
 use crate::specs::library;
 use crate::timeout::{TIMEOUT, start_query};
@@ -101,7 +101,12 @@ fn show_device(session: &Session, path: &str, args: &SpecArgs, library: &Library
         Ok(None) => return refuse(&none_fits(&target)),
         Err(problem) => return refuse(&problem),
     };
-    let mut spec_report = report(path, &device, sheet, args.sheets.sheet.is_some());
+    let mut spec_report = report(
+        &marked(path, session),
+        &device,
+        sheet,
+        args.sheets.sheet.is_some(),
+    );
     let mut outcome = Outcome::Good;
     if args.run {
         if let Some(why) = sheet.no_figures() {

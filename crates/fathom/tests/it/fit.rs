@@ -156,7 +156,7 @@ fn a_simulation_of_the_model_gives_the_curve_back() {
             &job,
             "--no-store",
             "--quiet",
-            "--device",
+            "--machine",
             &model,
             "--set",
             &set,
@@ -175,7 +175,7 @@ fn a_simulation_of_the_model_gives_the_curve_back() {
             "{depth}: {mean} {expected}"
         );
     }
-    let missing = fathom(["sim", &job, "--no-store", "--device", "no-such-model.toml"]).expect(2);
+    let missing = fathom(["sim", &job, "--no-store", "--machine", "no-such-model.toml"]).expect(2);
     assert!(
         missing.err.contains("no-such-model.toml"),
         "{}",

@@ -12,8 +12,8 @@ use fathom_testkit::{Limit, LoopDevice, LoopOptions, Scratch, Throttle, require}
 
 /// The report of a simulated volume.
 fn simulated(device: &str, options: &str) -> Json {
-    let mut arguments = split_args(&format!("limits --no-store --json {options}"));
-    arguments.push(format!("--device={device}"));
+    let mut arguments = split_args(&format!("limits /data --no-store --json {options}"));
+    arguments.push(format!("--machine={device}"));
     fathom(arguments).expect_done().json()
 }
 
@@ -123,9 +123,10 @@ fn a_known_volume_is_named_or_refused() {
     let p30 = "limit(servers(count=64, service=50us), iops=5000, bandwidth=209715200B/s, burst_bytes=2MB)";
     let text = fathom([
         "limits",
+        "/data",
         "--no-store",
         "--runtime=20s",
-        &format!("--device={p30}"),
+        &format!("--machine={p30}"),
     ])
     .expect_done();
     assert!(
@@ -208,14 +209,10 @@ fn bad_input_is_refused_with_a_remedy() {
     let scratch = Scratch::new().expect("a directory");
     let path = scratch.path().display().to_string();
     for (arguments, expected) in [
-        ("limits".to_owned(), "no target: give a directory"),
+        ("limits".to_owned(), "<PATH>"),
         (
             format!("limits {path} --runtime=1s"),
             "too short for meaningful figures",
-        ),
-        (
-            format!("limits {path} --device=hdd-7200"),
-            "give no path beside it",
         ),
         (format!("limits {path}/missing"), "does not exist"),
         (
@@ -227,7 +224,7 @@ fn bad_input_is_refused_with_a_remedy() {
             "not a directory, file or block device",
         ),
         (
-            "limits --device=limit(hdd-7200)".to_owned(),
+            "limits /data --machine=limit(hdd-7200)".to_owned(),
             "give iops=, bandwidth= or both",
         ),
     ] {
@@ -245,10 +242,11 @@ fn bad_input_is_refused_with_a_remedy() {
 fn failed_reads_are_undecided() {
     let ran = fathom([
         "limits",
+        "/data",
         "--no-store",
         "--json",
         "--runtime=20s",
-        "--device=faults(servers(service=1ms), read_errors=0.01)",
+        "--machine=faults(servers(service=1ms), read_errors=0.01)",
     ])
     .expect(3);
     assert_eq!(ran.json().text("/limits/verdict"), "undecided");

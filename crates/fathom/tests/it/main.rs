@@ -35,6 +35,7 @@ mod jobs;
 mod kills;
 mod known_answers;
 mod limits;
+mod machine;
 mod memory_and_cpus;
 mod observe;
 mod openmetrics;

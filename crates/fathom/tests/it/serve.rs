@@ -136,7 +136,7 @@ fn regression_0983_simulated_runs_are_marked_and_have_trends_of_their_own() {
     fathom([
         "sim",
         job.to_str().expect("a name"),
-        "--device=hdd-7200",
+        "--machine=hdd-7200",
         "--set=ioengine=libaio",
         "--store",
         store.to_str().expect("a name"),

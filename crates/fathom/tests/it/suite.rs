@@ -478,7 +478,7 @@ fn built_in(name: &str) -> String {
 #[test]
 fn accelerators_wait_for_a_device_of_known_bandwidth() {
     let ran = fathom(split_args(
-        "suite ml-training --device limit(servers(service=20us,count=64),bandwidth=500MB/s) --size=1g --faster=5 --no-store --json",
+        "suite ml-training /dev/sim --machine limit(servers(service=20us,count=64),bandwidth=500MB/s) --size=1g --faster=5 --no-store --json",
     ));
     let json = document(&ran.out);
     for (step, accelerator, known) in [
@@ -635,10 +635,10 @@ fn tenants_miss_their_limits_in_the_stage_that_exceeds_the_device() {
     std::fs::write(scratch.join("shared.toml"), recipe).expect("a recipe");
     let store = format!("--store={}", scratch.join("store.db").display());
     let mut line = split_args(&format!(
-        "suite shared --suites={} --size=64m {store}",
+        "suite shared /dev/sim --suites={} --size=64m {store}",
         scratch.path().display()
     ));
-    line.push("--device=limit(servers(service=1ms,count=64),iops=300)".to_owned());
+    line.push("--machine=limit(servers(service=1ms,count=64),iops=300)".to_owned());
     let text = fathom(line.clone()).out;
     line.push("--json".to_owned());
     let ran = fathom(line);
@@ -932,7 +932,7 @@ fn tenants_with_an_application_need_a_directory() {
          [[tenant]]\nname = \"reader\"\njob = \"[reader]\\nrw=randread\\n\"\n";
     std::fs::write(scratch.join("shared.toml"), recipe).expect("a recipe");
     let line = format!(
-        "shared --device=nvme-ssd --size=64m --suites={} --no-store",
+        "shared /dev/sim --machine=nvme-ssd --size=64m --suites={} --no-store",
         scratch.path().display()
     );
     let out = fathom(suite(&line)).out;

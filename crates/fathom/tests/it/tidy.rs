@@ -471,3 +471,29 @@ fn the_register_of_regressions_is_current() {
         "docs/regressions.md is out of date: UPDATE_GOLDEN=1 cargo test -p fathom --test it tidy"
     );
 }
+
+/// Which machine is measured is decided in one file: no other code knows a simulated machine by name.
+#[test]
+fn only_the_session_knows_which_machines_there_are() {
+    const NAMES: [&str; 4] = ["SimMachine", "SimHost", "LinuxMachine", "MachineFile"];
+    const WIRING: [&str; 2] = ["crates/fathom/src/session.rs", "crates/fathom/src/machine/"];
+    let mut files = Vec::new();
+    sources(&root().join("crates/fathom/src"), &mut files);
+    let mut found = Vec::new();
+    for path in files {
+        let name = path
+            .strip_prefix(root())
+            .expect("below the root")
+            .to_owned();
+        if WIRING.iter().any(|place| name.starts_with(place)) {
+            continue;
+        }
+        let text = read(&path);
+        for (line, number) in text.lines().zip(1..) {
+            if NAMES.iter().any(|forbidden| line.contains(forbidden)) {
+                found.push(format!("{}:{number}", name.display()));
+            }
+        }
+    }
+    assert_eq!(found, Vec::<String>::new());
+}
