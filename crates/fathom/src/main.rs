@@ -22,6 +22,7 @@ mod check;
 mod cli;
 mod codes;
 mod compare;
+mod depth_probes;
 mod devices;
 mod durable;
 mod experiment;

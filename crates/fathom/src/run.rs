@@ -19,6 +19,7 @@ use fathom_plan::{
 };
 use fathom_report::TestCase;
 
+use crate::depth_probes;
 use crate::experiment_target::image_message;
 use crate::guard;
 use crate::help;
@@ -466,6 +467,10 @@ fn load(
         recording
             .messages
             .push("the trigger ended the run early".to_owned());
+    }
+    let is_probed = invocation.personality == Personality::Fathom && !invocation.no_probe;
+    if is_probed && !trigger.has_fired() {
+        recording.depth_probes = depth_probes::measure_depths(session, &recording, &backups);
     }
     let saved = verify_state::save(&recording, &backups, &outputs).and(trigger.run_command());
     let logged = log_error.map_or(Ok(()), |message| {

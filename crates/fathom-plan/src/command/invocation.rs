@@ -33,6 +33,8 @@ pub struct Invocation {
     pub show_command: bool,
     /// `--blame`: join each direct I/O with its requests in the block layer.
     pub blame: bool,
+    /// `--no-probe`: do not measure other queue depths after the run.
+    pub no_probe: bool,
     /// `--dry-run`: check every target, show what would happen to it, and exit.
     pub dry_run: bool,
     /// `--explain`: show what the jobs would do, and exit.

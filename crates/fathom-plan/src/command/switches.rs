@@ -284,6 +284,11 @@ pub(super) const SUPPORTED: &[Switch] = &[
         "report where the response time of the I/Os passed, from the load generator to the device",
     ),
     own("dry-run", "", "show what would be done, and exit"),
+    own(
+        "no-probe",
+        "",
+        "do not measure other queue depths after the run, which tell what limits it (at most 5 % of its time, and 3 s)",
+    ),
     own("quiet", "", "print only results, warnings and errors"),
     own("slo", "LIMIT", "latency limit, such as p99<=1ms"),
     own(

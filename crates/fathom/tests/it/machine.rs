@@ -93,6 +93,43 @@ fn run_twice() {
     assert_eq!(number(&json, "/jobs/0/job_start"), 1_767_225_600_000.0);
 }
 
+/// What limits a run, by the counterfactual: the same machine with more I/Os in flight, or with a faster target.
+/// One server does 10,000 per second at any depth; 64 servers of 500 us do 2,000 per second for each I/O in flight, and a limit of
+/// 3,000 per second holds at any depth that exceeds it.
+#[test]
+fn run_tells_what_limits_it() {
+    let directory = place();
+    for (model, depth, cause) in [
+        ("servers(count=1, service=200us)", 8, "target"),
+        ("servers(count=64, service=500us)", 8, "queue_depth"),
+        (
+            "limit(servers(count=64, service=500us), iops=3000)",
+            32,
+            "target",
+        ),
+        ("servers(count=6, service=500us)", 4, "knee"),
+    ] {
+        let line = format!(
+            "run --name=a --rw=randread --bs=4k --direct=1 --ioengine=libaio --iodepth={depth} --filename=/dev/x --size=1g \
+             --time_based --runtime=20 --no-store --json"
+        );
+        let run = |more: &[&str]| {
+            let mut command = program(split_args(&line));
+            command.current_dir(directory.path());
+            command.arg(format!("--machine={model}")).args(more);
+            start(command).finish().expect_done()
+        };
+        let json: serde_json::Value = serde_json::from_str(&run(&[]).out).expect("JSON");
+        let limit = &json["fathom"]["jobs"][0]["limit"];
+        assert_eq!(limit["cause"], cause, "{model}: {limit}");
+        assert_eq!(limit["certainty"], "fact", "{model}: {limit}");
+        let json: serde_json::Value =
+            serde_json::from_str(&run(&["--no-probe"]).out).expect("JSON");
+        let limit = &json["fathom"]["jobs"][0]["limit"];
+        assert_eq!(limit["cause"], "not_known", "{model}: {limit}");
+    }
+}
+
 #[test]
 fn fio_twice() {
     let line = "fio job.fio --output-format=json";
