@@ -53,8 +53,8 @@ pub use self::error::{ModelError, ParameterError, Place};
 pub use self::flash::{Flash, FlashCounts, FlashParameters, MAPPED_PAGE, Precondition, SlcCache};
 pub use self::load::{SimEngine, SimHost, VirtualClock, run_load, unsupported};
 pub use self::machine::{
-    DeviceEntry, Extent, FileEntry, FileNode, FileTree, Machine, MachineFile, Node, PlaceError,
-    SimCommitResult, SimCommits, Volume, VolumeKind,
+    DeviceEntry, Event, EventKind, Extent, FileEntry, FileNode, FileTree, ForeignLoad, Machine,
+    MachineFile, Node, PlaceError, SimCommitResult, SimCommits, TokenBucket, Volume, VolumeKind,
 };
 pub use self::measured_disk::{MeasuredDisk, MeasuredDiskParameters};
 pub use self::members::MemberCounts;

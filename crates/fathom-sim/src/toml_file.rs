@@ -45,6 +45,21 @@ pub(crate) struct Reader<'a> {
     pub(crate) text: &'a str,
 }
 
+/// A composition inside a file: its errors name the place in the file.
+pub(crate) fn moved(mut spec: ModelSpec, place: &Place) -> ModelSpec {
+    for parameter in &mut spec.parameters {
+        parameter.place = place.clone();
+        if let Value::Device(device) = &parameter.value {
+            parameter.value = Value::Device(moved(device.clone(), place));
+        }
+    }
+    let members = std::mem::take(&mut spec.members).into_iter();
+    let members = members.map(|(count, member)| (count, moved(member, place)));
+    spec.members = members.collect();
+    spec.place = place.clone();
+    spec
+}
+
 impl ModelFile {
     /// Parses a model file.
     ///
@@ -93,6 +108,10 @@ impl<'a> Reader<'a> {
             })
         });
         parameters.collect()
+    }
+
+    fn place(&self, span: &Range<usize>) -> Place {
+        Place::of(self.source, self.text, span.start)
     }
 
     pub(crate) fn error(&self, span: &Range<usize>, problem: impl Into<String>) -> ModelError {
@@ -146,7 +165,7 @@ impl<'a> Reader<'a> {
                     let text = self.text_of(value)?;
                     let composed = ModelSpec::parse_in(self.source, &text)
                         .map_err(|error| self.error(&value.span(), error.problem))?;
-                    spec = Some(self.moved(composed, &value.span()));
+                    spec = Some(moved(composed, &self.place(&value.span())));
                 }
                 "parameters" => parameters = self.parameters(value, depth)?,
                 "members" => members = self.members(value, depth)?,
@@ -166,24 +185,6 @@ impl<'a> Reader<'a> {
         spec.parameters.extend(parameters);
         spec.members.extend(members);
         Ok(spec)
-    }
-
-    /// Errors in a composition inside a file name the place in the file.
-    fn moved(&self, mut spec: ModelSpec, span: &Range<usize>) -> ModelSpec {
-        let place = Place::of(self.source, self.text, span.start);
-        for parameter in &mut spec.parameters {
-            parameter.place = place.clone();
-            if let Value::Device(device) = &parameter.value {
-                parameter.value = Value::Device(self.moved(device.clone(), span));
-            }
-        }
-        spec.members = spec
-            .members
-            .into_iter()
-            .map(|(count, member)| (count, self.moved(member, span)))
-            .collect();
-        spec.place = place;
-        spec
     }
 
     fn parameters(
@@ -260,7 +261,7 @@ impl<'a> Reader<'a> {
                             self.error(&member.span(), "expected a device, found a parameter")
                         );
                     }
-                    members.extend(self.moved(list, &member.span()).members);
+                    members.extend(moved(list, &self.place(&member.span())).members);
                 }
             }
         }

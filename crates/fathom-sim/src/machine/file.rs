@@ -23,12 +23,14 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::Machine;
+use super::event_entry::read_event;
+use super::events::Event;
 use super::files::{FileTree, Volume, VolumeKind};
 use crate::error::{ModelError, Place};
 use crate::params::Params;
 use crate::registry::{Device, Library};
 use crate::spec::ModelSpec;
-use crate::toml_file::{Entries, Reader};
+use crate::toml_file::{Entries, Reader, moved};
 
 /// The most CPUs of a machine.
 const MAX_CPUS: u64 = 4096;
@@ -40,6 +42,8 @@ pub struct MachineFile {
     pub cpus: u32,
     /// Its devices; at least one.
     pub devices: Vec<DeviceEntry>,
+    /// What happens to it.
+    pub events: Vec<Event>,
 }
 
 /// `[[device]]`.
@@ -90,11 +94,16 @@ impl MachineFile {
     pub fn parse(source: &str, text: &str) -> Result<MachineFile, ModelError> {
         let reader = Reader { source, text };
         let root = reader.root()?;
-        let mut devices = Vec::new();
+        let (mut devices, mut events) = (Vec::new(), Vec::new());
         let mut rest = Vec::new();
         for (key, value) in root.get_ref() {
             match key.get_ref().as_ref() {
                 "device" => devices = read_tables(&reader, value, read_device)?,
+                "event" => {
+                    events = read_tables(&reader, value, |reader, entries, place| {
+                        as_spec(reader, "event", entries, place)
+                    })?;
+                }
                 _ => rest.push((key, value)),
             }
         }
@@ -109,7 +118,13 @@ impl MachineFile {
                 "a machine has at least one [[device]]",
             ));
         }
-        Ok(MachineFile { cpus, devices })
+        let events = events.iter().map(|event| read_event(event, &devices));
+        let events = events.collect::<Result<Vec<Event>, ModelError>>()?;
+        Ok(MachineFile {
+            cpus,
+            devices,
+            events,
+        })
     }
 
     /// Builds the devices. The same file and seed give the same machine.
@@ -212,7 +227,10 @@ fn read_device(
         ModelSpec::named(model, at.clone())
     } else {
         let parsed = ModelSpec::parse_in(reader.source, model);
-        parsed.map_err(|error| ModelError::at(at, error.problem))?
+        moved(
+            parsed.map_err(|error| ModelError::at(at, error.problem))?,
+            at,
+        )
     };
     let mounted = path_of(&mut params, "mounted")?;
     let entry = DeviceEntry {
@@ -306,7 +324,7 @@ size = "1m"
 
     #[test]
     fn mistakes_name_their_line() {
-        let device = "[[device]]\npath = '/data'\nmodel = 'servers(count=1)'\n";
+        let device = "[[device]]\npath = '/data'\nmodel = 'servers(service=1ms)'\n";
         for (text, place, problem) in [
             ("cpus = 2\n".to_owned(), "m.toml:1:1", "at least one"),
             (format!("cpu = 2\n{device}"), "m.toml:1:7", "cpu"),

@@ -149,6 +149,12 @@ impl FileTree {
         tree
     }
 
+    /// The name from the root, as the machine sees it: a relative one begins there too.
+    #[must_use]
+    pub fn absolute(path: &Path) -> PathBuf {
+        normal(path)
+    }
+
     /// Adds a volume. A file system makes its directory exist.
     pub fn add_volume(&mut self, volume: Volume) {
         let path = normal(&volume.path);

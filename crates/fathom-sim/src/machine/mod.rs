@@ -12,11 +12,14 @@
 //! ```
 
 mod commits;
+mod event_entry;
+mod events;
 mod file;
 mod files;
 mod volumes;
 
 pub use self::commits::{SimCommitResult, SimCommits};
+pub use self::events::{Event, EventKind, ForeignLoad, TokenBucket};
 pub use self::file::{DeviceEntry, FileEntry, MachineFile};
 pub use self::files::{Extent, FileNode, FileTree, Node, PlaceError, Volume, VolumeKind};
 pub(crate) use self::volumes::join;

@@ -17,7 +17,9 @@ use fathom_model::{
     Identity, Nanos, Plan, Recording, Simulated, TargetRecording,
 };
 use fathom_plan::HostInfo;
-use fathom_sim::{FileNode, Node, SimCommits, SimHost, Volume, VolumeKind, run_load, unsupported};
+use fathom_sim::{
+    FileNode, FileTree, Node, SimCommits, SimHost, Volume, VolumeKind, run_load, unsupported,
+};
 
 use super::{
     Backup, CommitFile, Contents, Entry, EntryKind, Examined, IdlenessWatch, Machine, PreparedLoad,
@@ -81,6 +83,7 @@ impl SimMachine {
     /// What the guard knows of a name.
     fn target(&self, path: &Path, contents: Contents) -> Option<Target> {
         let files = self.host.files();
+        let absolute = FileTree::absolute(path);
         let location = |volume: usize| {
             let one = files.volumes().get(volume)?;
             let total = match one.kind {
@@ -88,7 +91,7 @@ impl SimMachine {
                 VolumeKind::FileSystem | VolumeKind::BlockDevice => one.capacity,
             };
             Some(DeviceLocation {
-                directory: path.parent().map(Path::to_owned).unwrap_or_default(),
+                directory: absolute.parent().map(Path::to_owned).unwrap_or_default(),
                 fs_type: FILE_SYSTEM.to_owned(),
                 kernel_owned: None,
                 read_only: one.read_only,
@@ -111,7 +114,7 @@ impl SimMachine {
             Node::Directory(_) => Some(Target::Other(NotATarget::Directory)),
             Node::Missing(volume) => Some(Target::NewFile(location(volume)?)),
             // As on Linux, a missing name below /dev is a device that is not there.
-            Node::Nowhere if path.parent() == Some(Path::new("/dev")) => {
+            Node::Nowhere if absolute.parent() == Some(Path::new("/dev")) => {
                 Some(Target::NewFile(DeviceLocation {
                     directory: "/dev".into(),
                     fs_type: "devtmpfs".to_owned(),
@@ -257,7 +260,7 @@ fn device_facts(one: &Volume, volume: usize) -> DeviceFacts {
 fn target_facts(path: &Path, target: Target) -> TargetFacts {
     TargetFacts {
         named: path.to_owned(),
-        resolved: path.to_owned(),
+        resolved: FileTree::absolute(path),
         symlink: false,
         target,
     }

@@ -45,35 +45,67 @@ fn run_in(directory: &Scratch, line: &str) -> Completed {
     start(command).finish()
 }
 
-/// Everything that a command leaves: its outputs, its exit code, and what is stored.
-fn everything(line: &str, is_stored: bool) -> (String, String, i32, Vec<String>) {
-    let directory = place();
-    let store = if is_stored { " --store=store.db" } else { "" };
-    let done = run_in(&directory, &format!("{line} --machine=machine.toml{store}"));
-    let mut stored = Vec::new();
-    if is_stored {
-        for line in ["runs --json", "show r1 --json", "export r1"] {
-            let shown = run_in(&directory, &format!("{line} --store=store.db")).expect_done();
-            stored.push(shown.out);
-        }
-    }
-    (done.out.clone(), done.err.clone(), done.code(), stored)
+/// What a command leaves: its outputs, its exit code, and what is stored.
+#[derive(PartialEq)]
+struct Left {
+    code: i32,
+    out: String,
+    err: String,
+    stored: Vec<String>,
 }
 
-/// Two starts of a command, as text and as JSON, must agree. Returns the JSON and the exit code.
+impl Left {
+    /// What a line leaves that begins with an empty store.
+    fn by(directory: &Scratch, line: &str, is_stored: bool) -> Left {
+        for name in ["store.db", "store.db-wal", "store.db-shm"] {
+            let _ = std::fs::remove_file(directory.join(name));
+        }
+        let store = if is_stored { " --store=store.db" } else { "" };
+        let done = run_in(directory, &format!("{line} --machine=machine.toml{store}"));
+        let mut stored = Vec::new();
+        if is_stored {
+            for line in ["runs --json", "show r1 --json", "export r1"] {
+                let shown = run_in(directory, &format!("{line} --store=store.db")).expect_done();
+                stored.push(shown.out);
+            }
+        }
+        Left {
+            code: done.code(),
+            out: done.out,
+            err: done.err,
+            stored,
+        }
+    }
+
+    /// All lines, with the exit code.
+    fn lines(&self) -> Vec<&str> {
+        let texts = [&self.out, &self.err].into_iter().chain(&self.stored);
+        texts.flat_map(|text| text.lines()).collect()
+    }
+}
+
+/// Starts a line twice. What it leaves must be the same.
+fn same_twice(line: &str, is_stored: bool) -> Left {
+    let directory = place();
+    let first = Left::by(&directory, line, is_stored);
+    let second = Left::by(&directory, line, is_stored);
+    if first != second {
+        let (one, two) = (first.lines(), second.lines());
+        let differs = one.iter().zip(&two).find(|(one, two)| one != two);
+        panic!("{line}: {} and {}: {differs:?}", first.code, second.code);
+    }
+    first
+}
+
+/// The same as text and as JSON. Returns the JSON and the exit code.
 fn twice(line: &str, is_stored: bool) -> (String, i32) {
-    let text = everything(line, is_stored);
-    assert_eq!(text, everything(line, is_stored), "{line}");
-    let line = format!("{line} --json");
-    let json = everything(&line, is_stored);
-    assert_eq!(json, everything(&line, is_stored), "{line}");
-    assert_eq!(text.2, json.2, "{line}: {}{}", json.0, json.1);
-    assert!(
-        !is_stored || text.3[0].contains("\"simulated\""),
-        "{}",
-        text.3[0]
-    );
-    (json.0, json.2)
+    let text = same_twice(line, is_stored);
+    let json = same_twice(&format!("{line} --json"), is_stored);
+    assert_eq!(text.code, json.code, "{line}: {}", json.err);
+    if is_stored {
+        assert!(text.stored[0].contains("\"simulated\""), "{line}");
+    }
+    (json.out, json.code)
 }
 
 /// A number of a JSON document.
@@ -132,11 +164,9 @@ fn run_tells_what_limits_it() {
 
 #[test]
 fn fio_twice() {
-    let line = "fio job.fio --output-format=json";
-    let first = everything(line, false);
-    assert_eq!(first, everything(line, false));
+    let left = same_twice("fio job.fio --output-format=json", false);
     assert_eq!(
-        (number(&first.0, "/jobs/0/read/iops"), first.2),
+        (number(&left.out, "/jobs/0/read/iops"), left.code),
         (10_000.0, 0)
     );
 }
