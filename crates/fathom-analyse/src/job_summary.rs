@@ -45,7 +45,7 @@ fn describe_job(member: &Member) -> String {
     describe_plan(member.job, engine(member))
 }
 
-/// Describes an application among jobs, by the arguments of `fathom app`: `application redb, 4 clients`.
+/// Describes an application among jobs, by the arguments of `fathom app`: `application sqlite, 4 clients`.
 fn application(job: &Job) -> Option<String> {
     let program = job.engine.settings.program.as_ref()?;
     if program.path != APPLICATION {

@@ -17,8 +17,6 @@ const POLL: Duration = Duration::from_millis(20);
 pub(crate) trait Client: Send {
     /// The engine, for messages.
     const ENGINE: &'static str;
-    /// Whether the thread that calls [`Client::transaction`] does the I/O, and not one of the engine named with [`THREADS`].
-    const DOES_IO: bool;
 
     /// Runs a transaction to its end.
     ///
@@ -44,12 +42,11 @@ struct All {
     error: Option<String>,
 }
 
-/// Runs the warm-up of `spec` and then its measured time, at whose begin and end `counters` are taken: what they grew by, by name.
+/// Runs the warm-up of `spec` and then its measured time.
 pub(crate) fn measure<C: Client>(
     spec: &AppSpec,
     clients: &mut [C],
     probe: &dyn Probe,
-    counters: &dyn Fn() -> Vec<(&'static str, f64)>,
 ) -> Result<Measured, AppError> {
     let warmup = Duration::from_nanos(spec.warmup_ns);
     if !warmup.is_zero() {
@@ -57,7 +54,6 @@ pub(crate) fn measure<C: Client>(
     }
     let own = std::process::id();
     let before = Window::begin(probe, own);
-    let first = counters();
     let started_unix_ns = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |now| now.as_nanos() as u64);
@@ -65,18 +61,13 @@ pub(crate) fn measure<C: Client>(
     let length = Duration::from_nanos(spec.runtime_ns);
     let all = run_all(spec, clients, length, probe, 2)?;
     let elapsed_ns = start.elapsed().as_nanos() as u64;
-    let last = counters();
     let after = Window::end(probe, own);
-    let grown = first.into_iter().zip(last);
     let mut measured = Measured {
         started_unix_ns,
         elapsed_ns,
         interrupted: probe.stop(),
         activity: all.activity,
         error: all.error,
-        counters: grown
-            .map(|((name, first), (_, last))| (name.to_owned(), last - first))
-            .collect(),
         ..Measured::default()
     };
     before.add_to(&after, &mut measured);
@@ -109,9 +100,9 @@ fn run_all<C: Client>(
         for (number, client) in clients.iter_mut().enumerate() {
             let shared = &shared;
             let random = Random::new(seed << 32 | number as u64);
-            let name = if C::DOES_IO { THREADS } else { "load-" };
+            // Not sampled: statements are executed by the thread of the connection.
             let started = std::thread::Builder::new()
-                .name(format!("{name}{number}"))
+                .name(format!("load-{number}"))
                 .spawn_scoped(scope, move || one_client(client, shared, random));
             match started {
                 Ok(thread) => running.push(thread),

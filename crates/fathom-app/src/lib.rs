@@ -9,24 +9,18 @@
 //! Devices and processes are read through [`Probe`], so that this crate knows no counters of the kernel but the states of tasks.
 
 mod activity;
-#[cfg(any(feature = "key-value", feature = "sqlite"))]
-mod balances;
-#[cfg(any(feature = "key-value", feature = "sqlite"))]
+#[cfg(feature = "sqlite")]
 mod clients;
 mod error;
-mod fjall;
 mod folder;
 mod limit;
 mod maria;
 mod measured;
 mod memory;
-mod options;
 mod postgres;
-#[cfg(any(test, feature = "key-value", feature = "sqlite"))]
+#[cfg(any(test, feature = "sqlite"))]
 mod random;
-mod redb;
 mod report;
-mod rocks;
 mod safety;
 mod server;
 mod settings;
@@ -48,10 +42,8 @@ pub use self::limit::{Limit, LimitKind};
 pub use self::maria::find_mariadb;
 pub use self::measured::{DiskUse, Measured, MeasuredInterval, OwnSummary};
 pub use self::memory::{MemoryReport, MemoryRow, drop_from_cache, size_of_folder};
-pub use self::options::check_setting;
 pub use self::postgres::{PgPrograms, find_postgres};
 pub use self::report::{AppReport, Circumstances};
-pub use self::rocks::find_rocksdb;
 pub use self::safety::{CrashSafety, Setting, known_settings};
 pub use self::spec::{AppSpec, Distribution, Engine, Journal, Transaction};
 pub use self::streams::{Stream, StreamKind, StreamUse};
@@ -83,17 +75,15 @@ pub struct Usage {
     pub system: Nanos,
 }
 
-/// Whether this build has an engine that runs in this process. Programs of other engines are looked for by [`find_postgres`],
-/// [`find_mariadb`] and [`find_rocksdb`].
+/// Whether this build has an engine that runs in this process. Programs of other engines are looked for by [`find_postgres`] and
+/// [`find_mariadb`].
 ///
 /// # Errors
 /// With the feature that the build lacks.
 pub fn find_built_in(engine: Engine) -> Result<(), AppError> {
     let has_it = match engine {
         Engine::Sqlite => cfg!(feature = "sqlite"),
-        Engine::Redb => cfg!(feature = "key-value"),
-        Engine::Fjall => cfg!(feature = "fjall"),
-        Engine::Postgres | Engine::Mariadb | Engine::Rocksdb => true,
+        Engine::Postgres | Engine::Mariadb => true,
     };
     has_it.then_some(()).ok_or_else(|| not_built_in(engine))
 }
@@ -114,9 +104,6 @@ pub fn prepare(spec: &AppSpec, folder: &Path, probe: &dyn Probe) -> Result<(), A
         Engine::Sqlite => sqlite::prepare(spec, folder, probe),
         Engine::Postgres => postgres::prepare(spec, folder, probe),
         Engine::Mariadb => maria::prepare(spec, folder, probe),
-        Engine::Rocksdb => rocks::prepare(spec, folder, probe),
-        Engine::Redb => redb::prepare(spec, folder, probe),
-        Engine::Fjall => fjall::prepare(spec, folder, probe),
     }
 }
 
@@ -124,11 +111,9 @@ pub fn prepare(spec: &AppSpec, folder: &Path, probe: &dyn Probe) -> Result<(), A
 #[must_use]
 pub fn data_size(spec: &AppSpec, folder: &Path) -> u64 {
     match spec.engine {
-        Engine::Sqlite | Engine::Redb => size_of_folder(folder),
+        Engine::Sqlite => size_of_folder(folder),
         Engine::Postgres => size_of_folder(&postgres::data_folder(folder)),
         Engine::Mariadb => size_of_folder(&maria::data_folder(folder)),
-        Engine::Rocksdb => size_of_folder(&rocks::data_folder(folder)),
-        Engine::Fjall => size_of_folder(&fjall::data_folder(folder)),
     }
 }
 
@@ -145,8 +130,5 @@ pub fn run(spec: &AppSpec, folder: &Path, probe: &dyn Probe) -> Result<Measured,
         Engine::Sqlite => sqlite::run(spec, folder, probe),
         Engine::Postgres => postgres::run(spec, folder, probe),
         Engine::Mariadb => maria::run(spec, folder, probe),
-        Engine::Rocksdb => rocks::run(spec, folder, probe),
-        Engine::Redb => redb::run(spec, folder, probe),
-        Engine::Fjall => fjall::run(spec, folder, probe),
     }
 }

@@ -269,30 +269,12 @@ impl Measured {
             .then(|| 1.0 - (self.device_read_bytes as f64 / self.read_bytes as f64).min(1.0))
     }
 
-    /// The share of the requests to the cache of redb or fjall that it served; `None` for others, and without requests.
-    #[must_use]
-    pub(crate) fn own_cache_hits(&self) -> Option<f64> {
-        let counter = |name: &str| self.counters.get(name).copied();
-        let (hits, misses) = [
-            ("redb.cache_hits", "redb.cache_misses"),
-            ("fjall.cache_hits", "fjall.cache_misses"),
-        ]
-        .into_iter()
-        .find_map(|(hits, misses)| Some((counter(hits)?, counter(misses)?)))?;
-        let all = hits + misses;
-        (all > 0.0).then(|| hits / all)
-    }
-
     /// The share of what the engine read that memory served: of the requests to the buffer pool of MariaDB, which does not use the
     /// page cache, or of the bytes read from files.
     #[must_use]
     pub fn hit_share(&self) -> Option<f64> {
         let Some(requests) = self.counters.get("Innodb_buffer_pool_read_requests") else {
-            // What their own cache lacks, redb and fjall read from files.
-            return match (self.own_cache_hits(), self.page_cache_hits()) {
-                (Some(own), files) => Some(own + (1.0 - own) * files.unwrap_or(0.0)),
-                (None, files) => files,
-            };
+            return self.page_cache_hits();
         };
         let reads = self.counters.get("Innodb_buffer_pool_reads");
         Some(1.0 - reads.unwrap_or(&0.0) / requests.max(1.0))

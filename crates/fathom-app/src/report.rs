@@ -4,8 +4,7 @@ use fathom_model::Histogram;
 use fathom_model::format::{bandwidth, bytes, counted, duration, percent, rate};
 use serde_json::{Value, json};
 
-use crate::options::durability;
-use crate::{AppSpec, DiskUse, Engine, Limit, Measured, MemoryReport, Transaction};
+use crate::{AppSpec, DiskUse, Engine, Limit, Measured, MemoryReport};
 
 /// Percentiles of the result, with their names in JSON.
 const PERCENTILES: [(f64, &str); 6] = [
@@ -88,8 +87,7 @@ impl AppReport {
         let log = self.measured.counters.get("pg_stat_wal.wal_bytes");
         let too_little =
             log.is_some_and(|bytes| *bytes < RECORD_HEADER * self.measured.transactions as f64);
-        let is_never_synced = self.spec.transaction == Transaction::FillSeq;
-        !self.spec.transaction.only_reads() && !is_never_synced && !too_little
+        !self.spec.transaction.only_reads() && !too_little
     }
 
     /// Bytes written to the device for each byte of changed rows.
@@ -117,11 +115,8 @@ impl AppReport {
         let (spec, measured) = (&self.spec, &self.measured);
         let settings = match spec.engine {
             Engine::Sqlite => format!(", {}", spec.journal.name()),
-            Engine::Postgres | Engine::Rocksdb => String::new(),
+            Engine::Postgres => String::new(),
             Engine::Mariadb => format!(", rows {}", spec.distribution.name()),
-            Engine::Redb | Engine::Fjall => {
-                durability(spec).map_or(String::new(), |text| format!(", {text}"))
-            }
         };
         let pace = spec.rate.map_or(String::new(), |wanted| {
             format!(" at {} per second", rate(wanted))
@@ -275,15 +270,6 @@ impl AppReport {
         if let Some(requests) = counter("Innodb_buffer_pool_read_requests") {
             return Some(self.innodb_sentence(requests));
         }
-        if self.spec.engine == Engine::Rocksdb {
-            return self.rocksdb_sentence();
-        }
-        if self.spec.engine == Engine::Fjall {
-            return self.fjall_sentence();
-        }
-        if let Some(share) = self.measured.own_cache_hits() {
-            return Some(self.own_cache_sentence(share));
-        }
         let (hits, reads) = (
             counter("pg_stat_database.blks_hit")?,
             counter("pg_stat_database.blks_read").unwrap_or(0.0),
@@ -316,47 +302,6 @@ impl AppReport {
         Some(text + ".")
     }
 
-    /// What redb counted; `share` is that of its cache.
-    fn own_cache_sentence(&self, share: f64) -> String {
-        let mut text = format!(
-            "{} of the requests for pages were served by the cache of {}",
-            percent(100.0 * share),
-            self.spec.engine.title()
-        );
-        let evicted = self.measured.counters.get("redb.cache_evictions");
-        if let Some(evicted) = evicted.filter(|count| **count > 0.0) {
-            text += &format!(
-                "; {} were evicted from it",
-                counted(*evicted as u64, "page")
-            );
-        }
-        text + "."
-    }
-
-    /// What fjall counted: its cache, and the merges of its tables.
-    fn fjall_sentence(&self) -> Option<String> {
-        let counter = |name: &str| {
-            let value = self.measured.counters.get(&format!("fjall.{name}"));
-            value.copied().unwrap_or(0.0)
-        };
-        let mut parts = Vec::new();
-        if let Some(share) = self.measured.own_cache_hits() {
-            parts.push(format!(
-                "{} of the requests for blocks of tables were served by the cache of fjall",
-                percent(100.0 * share)
-            ));
-        }
-        let merges = counter("compactions");
-        if merges > 0.0 {
-            parts.push(format!(
-                "{} of tables ran for {} in all",
-                counted(merges as u64, "compaction"),
-                duration(counter("compaction_us") * 1e3)
-            ));
-        }
-        (!parts.is_empty()).then(|| format!("{}.", parts.join("; ")))
-    }
-
     /// `requests` are those for pages. `Innodb_buffer_pool_reads` are the ones that had to read.
     fn innodb_sentence(&self, requests: f64) -> String {
         let counter = |name: &str| self.measured.counters.get(name).copied().unwrap_or(0.0);
@@ -385,42 +330,6 @@ impl AppReport {
             }
         }
         text + "."
-    }
-
-    /// What `db_bench` counted of the block cache, compaction and stalls.
-    fn rocksdb_sentence(&self) -> Option<String> {
-        let counter = |name: &str| {
-            let value = self.measured.counters.get(&format!("rocksdb.{name}"));
-            value.copied().unwrap_or(0.0)
-        };
-        let mut parts = Vec::new();
-        let (hits, misses) = (counter("block.cache.hit"), counter("block.cache.miss"));
-        if hits + misses > 0.0 {
-            parts.push(format!(
-                "{} of the requests for blocks were served by the block cache",
-                percent(100.0 * hits / (hits + misses))
-            ));
-        }
-        let (written, log) = (counter("bytes.written"), counter("wal.bytes"));
-        let tables = counter("compact.write.bytes") + counter("flush.write.bytes");
-        if written > 0.0 {
-            parts.push(format!(
-                "RocksDB wrote {:.1} bytes to its log and tables for each byte of a write",
-                (log + tables) / written
-            ));
-        }
-        let synced = counter("wal.synced");
-        if synced > 0.0 && self.measured.transactions > 0 {
-            parts.push(format!("its log was synced {} times", rate(synced)));
-        }
-        let stalled = counter("stall.micros");
-        if stalled > 0.0 {
-            parts.push(format!(
-                "writes were stalled for {} in all",
-                duration(stalled * 1e3)
-            ));
-        }
-        (!parts.is_empty()).then(|| format!("{}.", parts.join("; ")))
     }
 
     /// The result for programs. Times are in nanoseconds.
@@ -640,7 +549,7 @@ mod tests {
     fn a_script_that_writes_no_log_has_no_commits() {
         let commits = |log: f64| {
             let spec = AppSpec {
-                transaction: Transaction::Script("reads.sql".into()),
+                transaction: crate::Transaction::Script("reads.sql".into()),
                 ..AppSpec::default()
             };
             let measured = Measured {

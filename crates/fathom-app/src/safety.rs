@@ -65,9 +65,6 @@ impl Setting {
             Engine::Postgres => classify_postgres(&key, &text),
             Engine::Mariadb => classify_mariadb(&key, &text),
             Engine::Sqlite => classify_sqlite(&key, &text, journal),
-            Engine::Redb => classify_redb(&key, &text),
-            Engine::Fjall => classify_fjall(&key, &text),
-            Engine::Rocksdb => classify_rocksdb(&key, &text),
         };
         let Some(safety) = safety else {
             return Err(AppError::Request(format!(
@@ -325,57 +322,6 @@ fn classify_sqlite(name: &str, value: &str, journal: Journal) -> Option<CrashSaf
     })
 }
 
-const REDB_NAMES: [&str; 4] = [
-    "durability",
-    "quick_repair",
-    "two_phase_commit",
-    "value_size",
-];
-
-fn classify_redb(name: &str, value: &str) -> Option<CrashSafety> {
-    let safe = name != "durability" || value == "immediate";
-    REDB_NAMES
-        .contains(&name)
-        .then(|| safe_if(safe, LosesLastTransactions))
-}
-
-const FJALL_NAMES: [&str; 4] = [
-    "data_block_size",
-    "max_memtable_size",
-    "persist",
-    "value_size",
-];
-
-fn classify_fjall(name: &str, value: &str) -> Option<CrashSafety> {
-    let safe = name != "persist" || value != "buffer";
-    FJALL_NAMES
-        .contains(&name)
-        .then(|| safe_if(safe, LosesLastTransactions))
-}
-
-const ROCKSDB_NAMES: [&str; 9] = [
-    "block_size",
-    "bloom_bits",
-    "cache_size",
-    "compression_type",
-    "disable_wal",
-    "max_background_jobs",
-    "sync",
-    "value_size",
-    "write_buffer_size",
-];
-
-fn classify_rocksdb(name: &str, value: &str) -> Option<CrashSafety> {
-    let safe = match name {
-        "sync" => is_on(value),
-        "disable_wal" => is_off(value),
-        _ => true,
-    };
-    ROCKSDB_NAMES
-        .contains(&name)
-        .then(|| safe_if(safe, LosesLastTransactions))
-}
-
 /// Names of all settings of an engine whose class is known, in order.
 #[must_use]
 pub fn known_settings(engine: Engine) -> Vec<&'static str> {
@@ -383,9 +329,6 @@ pub fn known_settings(engine: Engine) -> Vec<&'static str> {
         Engine::Postgres => (&POSTGRES_NEUTRAL, &POSTGRES_CLASSED),
         Engine::Mariadb => (&MARIADB_NEUTRAL, &MARIADB_CLASSED),
         Engine::Sqlite => (&SQLITE_NEUTRAL, &SQLITE_CLASSED),
-        Engine::Redb => (&REDB_NAMES, &[]),
-        Engine::Fjall => (&FJALL_NAMES, &[]),
-        Engine::Rocksdb => (&ROCKSDB_NAMES, &[]),
     };
     let mut names: Vec<&str> = neutral.iter().chain(classed).copied().collect();
     names.sort_unstable();

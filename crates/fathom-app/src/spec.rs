@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use crate::options::row_size;
 use crate::safety::{CrashSafety, Setting};
 use serde::{Deserialize, Serialize};
 
@@ -17,12 +16,6 @@ pub enum Engine {
     Postgres,
     /// MariaDB with sysbench, from the packages of the distribution.
     Mariadb,
-    /// RocksDB's `db_bench`, from the packages of the distribution.
-    Rocksdb,
-    /// redb, in this process.
-    Redb,
-    /// fjall, in this process.
-    Fjall,
 }
 
 impl Engine {
@@ -33,9 +26,6 @@ impl Engine {
             Engine::Sqlite => "sqlite",
             Engine::Postgres => "postgres",
             Engine::Mariadb => "mariadb",
-            Engine::Rocksdb => "rocksdb",
-            Engine::Redb => "redb",
-            Engine::Fjall => "fjall",
         }
     }
 
@@ -46,16 +36,13 @@ impl Engine {
             Engine::Sqlite => "SQLite",
             Engine::Postgres => "PostgreSQL",
             Engine::Mariadb => "MariaDB",
-            Engine::Rocksdb => "RocksDB",
-            Engine::Redb => "redb",
-            Engine::Fjall => "fjall",
         }
     }
 
     /// Whether it runs in this process, so that no program needs to be installed.
     #[must_use]
     pub const fn is_in_process(self) -> bool {
-        matches!(self, Engine::Sqlite | Engine::Redb | Engine::Fjall)
+        matches!(self, Engine::Sqlite)
     }
 }
 
@@ -129,14 +116,6 @@ pub enum Transaction {
     OltpReadOnly,
     /// One point query.
     OltpPointSelect,
-    /// `db_bench` writes the value of a random key, synced.
-    Overwrite,
-    /// It reads a random key.
-    ReadRandom,
-    /// The same, while one more thread writes.
-    ReadWhileWriting,
-    /// It writes all keys in their order, not synced.
-    FillSeq,
     /// The script of this file, for pgbench.
     Script(PathBuf),
 }
@@ -152,10 +131,6 @@ impl Transaction {
             Transaction::OltpReadWrite => "oltp_read_write".to_owned(),
             Transaction::OltpReadOnly => "oltp_read_only".to_owned(),
             Transaction::OltpPointSelect => "oltp_point_select".to_owned(),
-            Transaction::Overwrite => "overwrite".to_owned(),
-            Transaction::ReadRandom => "readrandom".to_owned(),
-            Transaction::ReadWhileWriting => "readwhilewriting".to_owned(),
-            Transaction::FillSeq => "fillseq".to_owned(),
             Transaction::Script(file) => file.display().to_string(),
         }
     }
@@ -163,29 +138,23 @@ impl Transaction {
     /// Whether those that are counted only read.
     #[must_use]
     pub fn only_reads(&self) -> bool {
-        use Transaction::{
-            OltpPointSelect, OltpReadOnly, ReadRandom, ReadWhileWriting, SelectOnly,
-        };
         matches!(
             self,
-            SelectOnly | OltpReadOnly | OltpPointSelect | ReadRandom | ReadWhileWriting
+            Transaction::SelectOnly | Transaction::OltpReadOnly | Transaction::OltpPointSelect
         )
     }
 
     /// Bytes of the rows that it changes. TPC-B 5.1: a row of accounts, tellers or branches has at least 100 bytes, one of the
     /// history at least 50. A row of sysbench has two numbers of 4 bytes, 120 and 60 characters. `None` for a script.
-    fn changed_bytes(&self, row: u64) -> Option<u64> {
+    fn changed_bytes(&self) -> Option<u64> {
         match self {
-            Transaction::TpcbLike => Some(3 * row + HISTORY_ROW),
-            Transaction::SimpleUpdate => Some(row + HISTORY_ROW),
+            Transaction::TpcbLike => Some(3 * ROW + HISTORY_ROW),
+            Transaction::SimpleUpdate => Some(ROW + HISTORY_ROW),
             Transaction::OltpReadWrite => Some(3 * 188),
-            // A key of 16 bytes and a value of 100.
-            Transaction::Overwrite | Transaction::FillSeq => Some(116),
-            Transaction::SelectOnly
-            | Transaction::OltpReadOnly
-            | Transaction::OltpPointSelect
-            | Transaction::ReadRandom => Some(0),
-            Transaction::ReadWhileWriting | Transaction::Script(_) => None,
+            Transaction::SelectOnly | Transaction::OltpReadOnly | Transaction::OltpPointSelect => {
+                Some(0)
+            }
+            Transaction::Script(_) => None,
         }
     }
 }
@@ -213,11 +182,9 @@ pub struct AppSpec {
     pub distribution: Distribution,
     /// Durability of SQLite.
     pub journal: Journal,
-    /// Cache of the engine, bytes: `shared_buffers`, `innodb_buffer_pool_size`, the page cache of each connection of SQLite, or the
-    /// caches of redb, fjall and RocksDB.
+    /// Cache of the engine, bytes: `shared_buffers`, `innodb_buffer_pool_size`, or the page cache of each connection of SQLite.
     pub cache: Option<u64>,
-    /// Settings of the engine by name: of `postgresql.conf`, of `my.cnf`, pragmas of SQLite, options of `db_bench`, or those
-    /// of redb and fjall.
+    /// Settings of the engine: of `postgresql.conf`, of `my.cnf`, or pragmas of SQLite.
     pub settings: Vec<Setting>,
     /// All files are read before the warm-up, so that memory holds as much as it can.
     pub read_first: bool,
@@ -229,18 +196,16 @@ impl AppSpec {
     /// Bytes of the rows that a transaction changes; `None` for a script.
     #[must_use]
     pub fn changed_bytes(&self) -> Option<u64> {
-        self.transaction.changed_bytes(row_size(self))
+        self.transaction.changed_bytes()
     }
 
-    /// What a crash can cost: the worst of the settings, the journal and the transaction.
+    /// What a crash can cost: the worst of the settings and the journal.
     #[must_use]
     pub fn crash_safety(&self) -> CrashSafety {
         let loses_last = match self.engine {
             // A pragma that makes it durable again is not trusted to do so.
             Engine::Sqlite => !self.journal.is_durable(),
-            // It is not synced.
-            Engine::Rocksdb => self.transaction == Transaction::FillSeq,
-            Engine::Postgres | Engine::Mariadb | Engine::Redb | Engine::Fjall => false,
+            Engine::Postgres | Engine::Mariadb => false,
         };
         let own = if loses_last {
             CrashSafety::LosesLastTransactions
@@ -265,8 +230,8 @@ pub(crate) const ROW: u64 = 100;
 /// Least bytes of a row of the history.
 pub(crate) const HISTORY_ROW: u64 = 50;
 /// Accounts for each unit of the scale.
-#[cfg(any(test, feature = "key-value", feature = "sqlite"))]
+#[cfg(any(test, feature = "sqlite"))]
 pub(crate) const ACCOUNTS: i64 = 100_000;
 /// Tellers for each unit of the scale.
-#[cfg(any(test, feature = "key-value", feature = "sqlite"))]
+#[cfg(any(test, feature = "sqlite"))]
 pub(crate) const TELLERS: i64 = 10;

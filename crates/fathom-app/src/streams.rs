@@ -59,7 +59,7 @@ impl StreamKind {
     /// The stream of a file, by its path below the private folder.
     ///
     /// The files of PostgreSQL are those of the chapter "Database File Layout" of its documentation, those of InnoDB and Aria have
-    /// their default names, those of RocksDB end with the type of the file.
+    /// their default names.
     #[must_use]
     pub fn of_file(engine: Engine, path: &Path) -> StreamKind {
         let has = |folder: &str| path.iter().any(|part| part == folder);
@@ -83,13 +83,6 @@ impl StreamKind {
                 StreamKind::Log
             }
             Engine::Mariadb if has("data") => StreamKind::Data,
-            Engine::Rocksdb if name.ends_with(".log") => StreamKind::Log,
-            Engine::Rocksdb if name.ends_with(".sst") || name.ends_with(".blob") => {
-                StreamKind::Data
-            }
-            Engine::Redb if name.ends_with(".redb") => StreamKind::Data,
-            Engine::Fjall if name.ends_with(".jnl") => StreamKind::Log,
-            Engine::Fjall if has("tables") || has("blobs") => StreamKind::Data,
             _ => StreamKind::Other,
         }
     }
@@ -236,13 +229,6 @@ mod tests {
             (Engine::Mariadb, "maria/data/ibdata1", Data),
             (Engine::Mariadb, "maria/data/ibtmp1", Temporary),
             (Engine::Mariadb, "maria/tmp/#sql_1.MAD", Temporary),
-            (Engine::Rocksdb, "rocks/db/000012.log", Log),
-            (Engine::Rocksdb, "rocks/db/000009.sst", Data),
-            (Engine::Rocksdb, "rocks/db/MANIFEST-000005", Other),
-            (Engine::Redb, "database.redb", Data),
-            (Engine::Fjall, "database.fjall/0.jnl", Log),
-            (Engine::Fjall, "database.fjall/keyspaces/1/tables/3", Data),
-            (Engine::Fjall, "database.fjall/keyspaces/1/current", Other),
         ] {
             assert_eq!(
                 StreamKind::of_file(engine, Path::new(path)),

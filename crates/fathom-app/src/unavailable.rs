@@ -1,6 +1,6 @@
-//! In place of engines that this build does not have.
+//! In place of SQLite where this build does not have it.
 
-#[cfg(not(all(feature = "sqlite", feature = "key-value", feature = "fjall")))]
+#[cfg(not(feature = "sqlite"))]
 mod absent {
     use std::path::Path;
 
@@ -15,14 +15,5 @@ mod absent {
     }
 }
 
-#[cfg(not(all(feature = "sqlite", feature = "key-value", feature = "fjall")))]
+#[cfg(not(feature = "sqlite"))]
 pub(crate) use self::absent::{prepare, run};
-
-/// Fails where Cargo.lock has another version of a crate.
-#[cfg(test)]
-pub(crate) fn locked(name: &str, version: &str) {
-    let lock = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock");
-    let lock = std::fs::read_to_string(lock).expect("Cargo.lock");
-    let wanted = format!("name = \"{name}\"\nversion = \"{version}\"\n");
-    assert!(lock.contains(&wanted), "{name} is not {version}");
-}

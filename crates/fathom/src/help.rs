@@ -65,7 +65,6 @@ pub fn version(verbose: bool) -> Outcome {
 fn build_facts() -> String {
     let features = feature_facts(&[
         ("charts", cfg!(feature = "charts")),
-        ("fjall", cfg!(feature = "fjall")),
         ("postgres", cfg!(feature = "postgres")),
         ("serve", cfg!(feature = "serve")),
         ("store", cfg!(feature = "store")),

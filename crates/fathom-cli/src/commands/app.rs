@@ -16,9 +16,9 @@ use crate::values;
 pub(crate) const TEXT: Text = (
     "Run a real database on a path, and say what limits it",
     "Creates a private database in a folder below PATH, runs transactions of several clients against it, and removes it. The \
-     engine is sqlite (the default), redb or fjall, which are part of fathom, or of the distribution's packages postgres (the server and \
-     pgbench), mariadb (the server and sysbench) or rocksdb (db_bench). A server runs on a unix socket, as an unprivileged user. The transactions are \
-     those of pgbench, sysbench and db_bench.\n\n\
+     engine is sqlite (the default), which is part of fathom, or of the distribution's packages postgres (the server and pgbench) or mariadb \
+     (the server and sysbench). A server runs on a unix socket, as an unprivileged user. The transactions are those of pgbench and sysbench. \
+     `fathom witness` runs any other database.\n\n\
      Reports transactions per second and their latency, what the device did for each transaction, commits per flush, CPU time, \
      the engine's own counters, and what limits it. Beforehand the commits of one client are measured as by `fathom fsync`. The \
      engine runs in a control group of its own and is watched as by `fathom witness`; the result is stored.\n\n\
@@ -28,8 +28,7 @@ pub(crate) const TEXT: Text = (
     "Examples:
   fathom app /data
   fathom app sqlite /data --journal=rollback --clients=1
-  fathom app redb /data --clients=1,4,16
-  fathom app fjall /data --setting=persist=sync-data,buffer --repeats=3
+  fathom app sqlite /data --clients=1,4,16
   fathom app postgres /data --scale=50 --clients=16 --runtime=60s
   fathom app mariadb /data --transaction=oltp_read_write --distribution=pareto
   fathom app postgres /data --tps=200 --latency-limit=50ms
@@ -51,12 +50,6 @@ pub enum AppEngine {
     Postgres,
     /// MariaDB with sysbench, from the distribution's packages
     Mariadb,
-    /// RocksDB's db_bench, from the distribution's packages
-    Rocksdb,
-    /// redb, in fathom itself
-    Redb,
-    /// fjall, in fathom itself
-    Fjall,
 }
 
 /// What a transaction does.
@@ -77,18 +70,6 @@ pub enum AppTransaction {
     /// sysbench: one point query
     #[value(name = "oltp_point_select", alias = "point-select")]
     OltpPointSelect,
-    /// db_bench: write the value of a random key, synced
-    #[value(name = "overwrite")]
-    Overwrite,
-    /// db_bench: read a random key
-    #[value(name = "readrandom")]
-    ReadRandom,
-    /// db_bench: read random keys, while one more thread writes
-    #[value(name = "readwhilewriting")]
-    ReadWhileWriting,
-    /// db_bench: write all keys in their order, not synced, for as long as that takes
-    #[value(name = "fillseq")]
-    FillSeq,
 }
 
 /// Which rows the transactions of sysbench use.
@@ -148,7 +129,7 @@ pub struct AppArgs {
     pub path: PathBuf,
     /// What a transaction does
     ///
-    /// The default is tpcb-like; oltp_read_write with mariadb, overwrite with rocksdb.
+    /// The default is tpcb-like; oltp_read_write with mariadb.
     #[arg(
         long,
         value_name = "NAME",
@@ -167,8 +148,8 @@ pub struct AppArgs {
     pub script: Option<PathBuf>,
     /// Size of the database: 100,000 accounts for each unit
     ///
-    /// About 10 MB with SQLite, 15 MB with PostgreSQL, 17 MB with redb and 11 MB with fjall for each unit, as in pgbench. MariaDB has a table of 100,000 rows for each
-    /// unit, about 24 MB; RocksDB 100,000 keys of 16 bytes with values of 100 bytes, about 12 MB.
+    /// About 10 MB with SQLite and 15 MB with PostgreSQL for each unit, as in pgbench. MariaDB has a table of 100,000 rows for each unit,
+    /// about 24 MB.
     #[arg(long, value_name = "N", default_value = "10", value_parser = values::whole_number::<1, 100_000>, help_heading = "Load")]
     pub scale: u32,
     /// Connections that run transactions at the same time
@@ -206,19 +187,16 @@ pub struct AppArgs {
     pub journal: AppJournal,
     /// Cache of the engine
     ///
-    /// shared_buffers of PostgreSQL, innodb_buffer_pool_size of MariaDB, the block cache of RocksDB, the cache of redb or fjall, or that of each
-    /// connection of SQLite.
+    /// shared_buffers of PostgreSQL, innodb_buffer_pool_size of MariaDB, or the cache of each connection of SQLite.
     #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = "Engine")]
     pub cache: Option<Bytes>,
     /// Set a setting of the engine
     ///
-    /// Of postgresql.conf, of MariaDB's configuration file, a pragma of SQLite, or an option of db_bench. redb has durability (immediate
-    /// or none), two_phase_commit, quick_repair, and value_size, the size of a row. fjall has persist (sync-data, sync-all or buffer),
-    /// max_memtable_size, data_block_size and value_size. With several values, separated by commas, each is
-    /// measured. May be given more than once.
+    /// Of postgresql.conf, of MariaDB's configuration file, or a pragma of SQLite. With several values, separated by commas, each is measured. May be
+    /// given more than once.
     #[arg(long = "setting", value_name = "NAME=VALUE,VALUE", value_parser = setting, help_heading = "Engine")]
     pub set: Vec<AppSetting>,
-    /// Directory for the log, on another device; not with sqlite, redb and fjall
+    /// Directory for the log, on another device; not with sqlite
     ///
     /// A folder is created in it and removed at the end.
     #[arg(
@@ -285,13 +263,10 @@ impl CommandArgs for AppArgs {
         let of_sysbench = self.engine == AppEngine::Mariadb;
         if self.transaction.is_some_and(|one| !one.suits(self.engine)) {
             return Err(
-                "--transaction: tpcb-like, simple-update and select-only are those of sqlite, redb, fjall and postgres; oltp_read_write, \
-                 oltp_read_only and oltp_point_select those of mariadb; overwrite, readrandom, readwhilewriting and fillseq those of rocksdb"
+                "--transaction: tpcb-like, simple-update and select-only are those of sqlite and postgres; oltp_read_write, oltp_read_only and \
+                 oltp_point_select those of mariadb"
                     .to_owned(),
             );
-        }
-        if self.tps.is_some() && self.engine == AppEngine::Rocksdb {
-            return Err("--tps: db_bench does not start operations at planned times".to_owned());
         }
         if self.distribution.is_some() && !of_sysbench {
             return Err(
@@ -299,16 +274,11 @@ impl CommandArgs for AppArgs {
                     .to_owned(),
             );
         }
-        let keeps_log = match self.engine {
-            AppEngine::Sqlite => Some("SQLite keeps its log beside the database"),
-            AppEngine::Redb => Some("redb has one file, without a log"),
-            AppEngine::Fjall => Some("fjall keeps its journal beside its tables"),
-            AppEngine::Postgres | AppEngine::Mariadb | AppEngine::Rocksdb => None,
-        };
-        if let Some(reason) = keeps_log.filter(|_| self.log_path.is_some()) {
-            return Err(format!(
-                "--log-path: {reason}; name another engine, as in `fathom app postgres PATH --log-path=DIR`"
-            ));
+        if self.engine == AppEngine::Sqlite && self.log_path.is_some() {
+            return Err(
+                "--log-path: SQLite keeps its log beside the database; name another engine, as in `fathom app postgres PATH --log-path=DIR`"
+                    .to_owned(),
+            );
         }
         if let Some(twice) = self.set.iter().enumerate().find_map(|(place, one)| {
             let before = &self.set[..place];
@@ -368,13 +338,10 @@ impl AppTransaction {
         use AppTransaction::{OltpPointSelect, OltpReadOnly, OltpReadWrite};
         use AppTransaction::{SelectOnly, SimpleUpdate, TpcbLike};
         match engine {
-            AppEngine::Sqlite | AppEngine::Postgres | AppEngine::Redb | AppEngine::Fjall => {
+            AppEngine::Sqlite | AppEngine::Postgres => {
                 matches!(self, TpcbLike | SimpleUpdate | SelectOnly)
             }
             AppEngine::Mariadb => matches!(self, OltpReadWrite | OltpReadOnly | OltpPointSelect),
-            AppEngine::Rocksdb => AppEngine::value_variants()
-                .iter()
-                .all(|other| *other == AppEngine::Rocksdb || !self.suits(*other)),
         }
     }
 }
@@ -395,10 +362,7 @@ impl AppArgs {
     pub fn transaction(&self) -> AppTransaction {
         self.transaction.unwrap_or(match self.engine {
             AppEngine::Mariadb => AppTransaction::OltpReadWrite,
-            AppEngine::Rocksdb => AppTransaction::Overwrite,
-            AppEngine::Sqlite | AppEngine::Postgres | AppEngine::Redb | AppEngine::Fjall => {
-                AppTransaction::TpcbLike
-            }
+            AppEngine::Sqlite | AppEngine::Postgres => AppTransaction::TpcbLike,
         })
     }
 }

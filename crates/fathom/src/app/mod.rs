@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use fathom_app::{
     AppReport, AppSpec, Circumstances, Distribution, Engine, Journal, Measured, MemoryReport,
-    MemoryRow, PrivateFolder, Setting, Transaction, abandoned_folders, check_setting, data_size,
-    drop_from_cache, find_built_in, find_mariadb, find_postgres, find_rocksdb, log_folder_of,
+    MemoryRow, PrivateFolder, Setting, Transaction, abandoned_folders, data_size, drop_from_cache,
+    find_built_in, find_mariadb, find_postgres, log_folder_of,
 };
 use fathom_cli::{
     AppArgs, AppDistribution, AppEngine, AppJournal, AppMemory, AppSetting, AppTransaction,
@@ -49,11 +49,8 @@ const COMMITS: Duration = Duration::from_millis(1500);
 /// Memory of the programs of an engine, which a limit does not count: their own data, not caches.
 const PROGRAMS: u64 = 16 << 20;
 const MARIADB: u64 = 192 << 20;
-/// Two tables of 64 MiB in memory, of RocksDB or fjall.
-const LOG_STRUCTURED: u64 = PROGRAMS + (128 << 20);
 const EACH_CLIENT: u64 = 2 << 20;
-/// Part of a memory limit that PostgreSQL gets as shared_buffers, as its documentation recommends for a whole machine, and RocksDB,
-/// redb and fjall as their own cache.
+/// Part of a memory limit that PostgreSQL gets as shared_buffers, as its documentation recommends for a whole machine.
 const SHARED_BUFFERS: u64 = 4;
 /// Time between two looks at a process.
 const POLL: Duration = Duration::from_millis(20);
@@ -111,7 +108,6 @@ fn app(args: &AppArgs) -> Result<Outcome, Stop> {
     }
     let text = |error: fathom_app::AppError| error.to_string();
     find_engine(args.engine)?;
-    check_settings(args)?;
     let steps = steps(args)?;
     let mut spec = spec_of(args)?;
     let folder = PrivateFolder::create(&args.path).map_err(text)?;
@@ -131,7 +127,6 @@ fn app(args: &AppArgs) -> Result<Outcome, Stop> {
         args.scale,
         match spec.engine {
             Engine::Mariadb => "rows",
-            Engine::Rocksdb => "keys",
             _ => "accounts",
         }
     );
@@ -150,21 +145,11 @@ fn app(args: &AppArgs) -> Result<Outcome, Stop> {
 /// Whether an engine is part of this build, or its programs are installed.
 fn find_engine(engine: AppEngine) -> Result<(), String> {
     match engine {
-        AppEngine::Sqlite | AppEngine::Redb | AppEngine::Fjall => find_built_in(engine_of(engine)),
+        AppEngine::Sqlite => find_built_in(engine_of(engine)),
         AppEngine::Postgres => find_postgres().map(drop),
         AppEngine::Mariadb => find_mariadb(),
-        AppEngine::Rocksdb => find_rocksdb().map(drop),
     }
     .map_err(|error| error.to_string())
-}
-
-/// The settings of an engine in this process, before anything is created.
-fn check_settings(args: &AppArgs) -> Result<(), String> {
-    let engine = engine_of(args.engine);
-    args.set
-        .iter()
-        .try_for_each(|one| check_setting(engine, &one.name, &one.values))
-        .map_err(|error| error.to_string())
 }
 
 /// One measurement of an experiment.
@@ -255,9 +240,6 @@ fn engine_of(engine: AppEngine) -> Engine {
         AppEngine::Sqlite => Engine::Sqlite,
         AppEngine::Postgres => Engine::Postgres,
         AppEngine::Mariadb => Engine::Mariadb,
-        AppEngine::Rocksdb => Engine::Rocksdb,
-        AppEngine::Redb => Engine::Redb,
-        AppEngine::Fjall => Engine::Fjall,
     }
 }
 
@@ -272,10 +254,6 @@ fn spec_of(args: &AppArgs) -> Result<AppSpec, String> {
         (None, AppTransaction::OltpReadWrite) => Transaction::OltpReadWrite,
         (None, AppTransaction::OltpReadOnly) => Transaction::OltpReadOnly,
         (None, AppTransaction::OltpPointSelect) => Transaction::OltpPointSelect,
-        (None, AppTransaction::Overwrite) => Transaction::Overwrite,
-        (None, AppTransaction::ReadRandom) => Transaction::ReadRandom,
-        (None, AppTransaction::ReadWhileWriting) => Transaction::ReadWhileWriting,
-        (None, AppTransaction::FillSeq) => Transaction::FillSeq,
     };
     Ok(AppSpec {
         engine: engine_of(args.engine),
@@ -671,11 +649,8 @@ fn wrapped(sentences: &[String]) -> String {
 /// Memory that holds no data of the user.
 fn programs(spec: &AppSpec) -> u64 {
     match spec.engine {
-        // Without writes its tables in memory stay empty.
-        Engine::Fjall if spec.transaction.only_reads() => PROGRAMS,
-        Engine::Sqlite | Engine::Postgres | Engine::Redb => PROGRAMS,
+        Engine::Sqlite | Engine::Postgres => PROGRAMS,
         Engine::Mariadb => MARIADB,
-        Engine::Rocksdb | Engine::Fjall => LOG_STRUCTURED,
     }
 }
 
@@ -706,9 +681,7 @@ fn measure(
         spec.read_first = true;
         spec.cache = spec.cache.or(match spec.engine {
             Engine::Sqlite => None,
-            Engine::Postgres | Engine::Rocksdb | Engine::Redb | Engine::Fjall => {
-                Some(limit / SHARED_BUFFERS)
-            }
+            Engine::Postgres => Some(limit / SHARED_BUFFERS),
             // It does not use the page cache.
             Engine::Mariadb => Some(limit),
         });
@@ -867,7 +840,7 @@ fn facts(report: &AppReport) -> Vec<(String, String)> {
     ];
     match spec.engine {
         Engine::Sqlite => facts.push(("journal".to_owned(), spec.journal.name().to_owned())),
-        Engine::Postgres | Engine::Rocksdb | Engine::Redb | Engine::Fjall => {}
+        Engine::Postgres => {}
         Engine::Mariadb => {
             let distribution = spec.distribution.name().to_owned();
             facts.push(("distribution".to_owned(), distribution));

@@ -16,8 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::child::{Answer, Phase, answer, variable};
 use super::streams::Gate;
 use super::{
-    POLL, Stop, check_settings, engine_of, fill, find_engine, is_interrupted, prepare, spec_of,
-    steps, user_of,
+    POLL, Stop, engine_of, fill, find_engine, is_interrupted, prepare, spec_of, steps, user_of,
 };
 use crate::limited_jobs::{JobLimits, LimitedJobs};
 use crate::print::note_line;
@@ -93,7 +92,6 @@ impl TenantApps {
                 ));
             }
             find_engine(args.engine).map_err(wrong)?;
-            check_settings(&args).map_err(wrong)?;
             apps.push(TenantApp {
                 name: tenant.name.clone(),
                 words,

@@ -189,179 +189,6 @@ fn r1444_a_comparison_says_what_each_transaction_cost() {
     assert!(!rollback.contains("time of a flush"), "{rollback}");
 }
 
-/// A file in the folder that `--keep` left below `place`.
-fn kept(place: &Path, name: &str) -> PathBuf {
-    let folders = names(place).into_iter().map(|folder| place.join(folder));
-    folders
-        .map(|folder| folder.join(name))
-        .find(|file| file.exists())
-        .unwrap_or_else(|| panic!("no {name} in {:?}", names(place)))
-}
-
-/// redb itself, opened afterwards, has a row of the history for each transaction, whose amounts sum to the balances of each table, as
-/// TPC-B demands; each row has the size that was asked for. A commit that is not synced is on the device after the last one, at the
-/// latest when the database is closed.
-#[test]
-fn redb_has_as_many_rows_as_transactions_were_counted() {
-    use redb::{ReadableDatabase, ReadableTable, TableDefinition};
-    let _turn = lock_machine_shared();
-    for (options, size, title) in [
-        ("", 100, "durability immediate"),
-        ("--setting=durability=none", 100, "durability none"),
-        (
-            "--setting=two_phase_commit=true --setting=value_size=400",
-            400,
-            "durability immediate, two-phase commit",
-        ),
-    ] {
-        let place = place();
-        let line = format!(
-            "redb PATH --scale=1 --clients=3 --runtime=1s --warmup=0s {options} --keep --json --no-store"
-        );
-        let result = json(&app(&line, place.path()).expect(0));
-        let app = &result["app"];
-        let transactions = number(&app["transactions"]);
-        assert!(transactions >= 1.0, "{app}");
-        let text = result["fathom"]["witnessed"]["application"].to_string();
-        assert!(text.contains(title), "{text}");
-        let file = kept(place.path(), "database.redb");
-        let database = redb::Database::open(file).expect("a database");
-        let read = database.begin_read().expect("a transaction");
-        let table = |name: &str| {
-            let table = read.open_table(TableDefinition::<u64, &[u8]>::new(name));
-            let rows = table.expect("a table");
-            let rows = rows.iter().expect("rows");
-            rows.map(|entry| entry.expect("a row").1.value().to_vec())
-                .collect::<Vec<_>>()
-        };
-        let sum = |rows: &[Vec<u8>]| {
-            let first = |row: &Vec<u8>| i64::from_le_bytes(row[..8].try_into().expect("8 bytes"));
-            rows.iter().map(first).sum::<i64>()
-        };
-        let history = table("history");
-        assert_eq!(history.len() as f64, transactions, "{options}");
-        assert_eq!(number(&app["counters"]["history_rows"]), transactions);
-        for (name, rows) in [("accounts", 100_000), ("tellers", 10), ("branches", 1)] {
-            let all = table(name);
-            assert_eq!(all.len(), rows, "{name}");
-            assert!(all.iter().all(|row| row.len() == size), "{name}");
-            assert_eq!(sum(&all), sum(&history), "{name}");
-        }
-        let changed = 3.0 * size as f64 + 50.0;
-        if let Some(amplification) = app["write_amplification"].as_f64() {
-            let devices = app["devices"].as_array().expect("devices");
-            let written = number(&devices.last().expect("a device")["written_bytes"]);
-            let share = amplification * changed * transactions / written;
-            assert!((share - 1.0).abs() < 1e-6, "{app}");
-        }
-    }
-}
-
-/// The documentation of redb: a commit calls fsync once, with two phases twice, and without durability never. Each flushes the device,
-/// and once more where the file has grown.
-#[test]
-fn a_commit_of_redb_flushes_the_device_as_its_documentation_says() {
-    require!(Loop);
-    let _turn = lock_machine_shared();
-    let disk = disk(256, "noinit_itable");
-    let mut flushes = Vec::new();
-    for options in [
-        "",
-        "--setting=two_phase_commit=true",
-        "--setting=durability=none",
-    ] {
-        let line = format!(
-            "redb PATH --scale=1 --clients=1 --runtime=2s --warmup=2s {options} --json --no-store"
-        );
-        let result = json(&app(&line, disk.path()).expect(0));
-        let app = &result["app"];
-        flushes.push(number(&disk.used(app)["flushes"]) / number(&app["transactions"]));
-    }
-    assert!((0.95..1.3).contains(&flushes[0]), "{flushes:?}");
-    assert!((1.95..2.4).contains(&flushes[1]), "{flushes:?}");
-    assert!(flushes[2] < 0.1, "{flushes:?}");
-}
-
-/// fjall itself, opened afterwards, has what redb has above. A commit that is only in the buffers of the kernel is in the journal when
-/// the database is opened again.
-#[test]
-fn fjall_has_as_many_rows_as_transactions_were_counted() {
-    let _turn = lock_machine_shared();
-    for (options, size, title) in [
-        ("", 100, "persist sync-data"),
-        (
-            "--setting=persist=sync-all --setting=value_size=400",
-            400,
-            "persist sync-all",
-        ),
-        // Tables in memory are written to the device meanwhile.
-        (
-            "--setting=persist=buffer --setting=max_memtable_size=1m",
-            100,
-            "persist buffer",
-        ),
-    ] {
-        let place = place();
-        let line = format!(
-            "fjall PATH --scale=1 --clients=3 --runtime=1s --warmup=0s {options} --keep --json --no-store"
-        );
-        let result = json(&app(&line, place.path()).expect(0));
-        let app = &result["app"];
-        let transactions = number(&app["transactions"]);
-        assert!(transactions >= 1.0, "{app}");
-        let text = result["fathom"]["witnessed"]["application"].to_string();
-        assert!(text.contains(title), "{text}");
-        let folder = kept(place.path(), "database.fjall");
-        let database = fjall::Database::builder(folder).open().expect("a database");
-        let table = |name: &str| {
-            let options = fjall::KeyspaceCreateOptions::default;
-            let table = database.keyspace(name, options).expect("a table");
-            let rows = table.iter();
-            rows.map(|entry| entry.value().expect("a row").to_vec())
-                .collect::<Vec<_>>()
-        };
-        let sum = |rows: &[Vec<u8>]| {
-            let first = |row: &Vec<u8>| i64::from_le_bytes(row[..8].try_into().expect("8 bytes"));
-            rows.iter().map(first).sum::<i64>()
-        };
-        let history = table("history");
-        assert_eq!(history.len() as f64, transactions, "{options}");
-        assert_eq!(number(&app["counters"]["history_rows"]), transactions);
-        for (name, rows) in [("accounts", 100_000), ("tellers", 10), ("branches", 1)] {
-            let all = table(name);
-            assert_eq!(all.len(), rows, "{name}");
-            assert!(all.iter().all(|row| row.len() == size), "{name}");
-            assert_eq!(sum(&all), sum(&history), "{name}");
-        }
-    }
-}
-
-/// The documentation of fjall: `SyncData` calls fdatasync, `SyncAll` fsync, `Buffer` neither. A commit makes its journal longer, so that
-/// fdatasync needs the size as well: both commit the journal of ext4. Its commit block is written between two flushes where the device
-/// has no FUA, as the loop device.
-#[test]
-fn a_commit_of_fjall_flushes_the_device_as_its_documentation_says() {
-    require!(Loop);
-    let _turn = lock_machine_shared();
-    let disk = disk(512, "noinit_itable");
-    let mut flushes = Vec::new();
-    for options in [
-        "",
-        "--setting=persist=sync-all",
-        "--setting=persist=buffer --setting=max_memtable_size=1g",
-    ] {
-        let line = format!(
-            "fjall PATH --scale=1 --clients=1 --runtime=2s --warmup=1s {options} --json --no-store"
-        );
-        let result = json(&app(&line, disk.path()).expect(0));
-        let app = &result["app"];
-        flushes.push(number(&disk.used(app)["flushes"]) / number(&app["transactions"]));
-    }
-    assert!((1.9..2.4).contains(&flushes[0]), "{flushes:?}");
-    assert!((1.9..2.4).contains(&flushes[1]), "{flushes:?}");
-    assert!(flushes[2] < 0.1, "{flushes:?}");
-}
-
 /// What a device did by /proc/diskstats: reads, bytes read, writes, bytes written.
 fn disk_counters(name: &str) -> [f64; 4] {
     let text = fs::read_to_string("/proc/diskstats").expect("counters");
@@ -376,9 +203,8 @@ fn disk_counters(name: &str) -> [f64; 4] {
 
 /// The kernel counts the requests of the loop device; the streams come from its tracepoints and the names of the files. A commit of
 /// the write-ahead log writes a frame of 24 bytes and a page of 4 KiB for each changed page: at least the row of the account, and
-/// those of branch, teller and history; several clients write the same pages again. A commit of fjall is synced by itself, so that at
-/// least one block of its journal is written, of 1 KiB on a small ext4. ext4 does not fill its tables of inodes meanwhile:
-/// the kernel counts writes of zeros without data as writes.
+/// those of branch, teller and history; several clients write the same pages again. ext4 does not
+/// fill its tables of inodes meanwhile: the kernel counts writes of zeros without data as writes.
 #[test]
 fn streams_sum_to_the_counters_of_the_device() {
     require!(Loop);
@@ -388,10 +214,7 @@ fn streams_sum_to_the_counters_of_the_device() {
     let _turn = lock_machine_shared();
     let disk = disk(256, "noinit_itable");
     let name = disk.name();
-    let mut engines = vec![
-        ("sqlite", "--journal=wal-full", "log", 4.0 * 4120.0),
-        ("fjall", "", "log", 1024.0),
-    ];
+    let mut engines = vec![("sqlite", "--journal=wal-full", "log", 4.0 * 4120.0)];
     if postgres().is_some() {
         // The log of PostgreSQL is written in pages of 8 KiB; commits of several clients may share one.
         engines.push(("postgres", "", "log", 8192.0 / 2.0));
@@ -485,37 +308,31 @@ fn a_rate_is_kept_and_named_as_the_limit() {
     assert!(number(&result["app"]["lag_ns"]["max"]) > 0.0);
 }
 
-/// The engines that are part of fathom, each with a file that is there when transactions may run.
-const IN_PROCESS: [(&str, &str); 3] = [
-    ("sqlite", "database.sqlite-shm"),
-    ("redb", "database.redb"),
-    ("fjall", "database.fjall/0.jnl"),
-];
+/// A file that is there when transactions of SQLite may run.
+const READY: &str = "database.sqlite-shm";
 
 /// A load that has written to its database.
-fn running_load(place: &Scratch, (engine, file): (&str, &str)) -> Running {
-    let line = format!("{engine} PATH --scale=1 --runtime=100s --warmup=0s --no-store");
-    let running = start(program(arguments(&line, place.path())));
+fn running_load(place: &Scratch) -> Running {
+    let line = "PATH --scale=1 --runtime=100s --warmup=0s --no-store";
+    let running = start(program(arguments(line, place.path())));
     let private = || {
         names(place.path())
             .into_iter()
             .find(|name| name.starts_with("fathom-app-"))
     };
-    running.wait_until(file, || {
-        private().is_some_and(|name| place.join(name).join(file).exists())
+    running.wait_until(READY, || {
+        private().is_some_and(|name| place.join(name).join(READY).exists())
     })
 }
 
 #[test]
 fn an_interrupted_run_leaves_nothing() {
-    for engine in IN_PROCESS {
-        let place = place();
-        let running = running_load(&place, engine);
-        running.signal(Signal::INT);
-        let done = running.finish();
-        assert_eq!(done.code(), 130, "{engine:?}: {}{}", done.out, done.err);
-        assert_eq!(names(place.path()), Vec::<String>::new(), "{engine:?}");
-    }
+    let place = place();
+    let running = running_load(&place);
+    running.signal(Signal::INT);
+    let done = running.finish();
+    assert_eq!(done.code(), 130, "{}{}", done.out, done.err);
+    assert_eq!(names(place.path()), Vec::<String>::new());
 }
 
 #[test]
@@ -538,13 +355,11 @@ fn a_server_needs_no_port() {
 #[test]
 fn a_killed_run_leaves_nothing() {
     let place = place();
-    for engine in IN_PROCESS {
-        let running = running_load(&place, engine);
-        running.signal(Signal::KILL);
-        wait_until("the end of the load", || names(place.path()).is_empty());
-        drop(running.finish());
-        assert_eq!(processes_of(place.path()), Vec::<u32>::new(), "{engine:?}");
-    }
+    let running = running_load(&place);
+    running.signal(Signal::KILL);
+    wait_until("the end of the load", || names(place.path()).is_empty());
+    drop(running.finish());
+    assert_eq!(processes_of(place.path()), Vec::<u32>::new());
     // Killed together with its children, it leaves the folder to the next run.
     let left = place.join(format!("fathom-app-{}-4194304-1", {
         let link = fs::read_link("/proc/self/ns/pid").expect("a namespace");
@@ -577,37 +392,11 @@ fn wrong_paths_and_options_are_refused() {
         ("PATH --runtime=10ms", "too short for transactions"),
         (
             "oracle PATH",
-            "oracle is not an engine: sqlite, postgres, mariadb, rocksdb, redb, fjall",
+            "oracle is not an engine: sqlite, postgres, mariadb",
         ),
         (
-            "redb",
-            "the directory is missing, as in `fathom app redb PATH`",
-        ),
-        (
-            "redb PATH --setting=durability=eventual",
-            "durability=eventual of redb: expected immediate or none",
-        ),
-        (
-            "redb PATH --setting=value_size=100,200",
-            "value_size applies when the database is created",
-        ),
-        ("redb PATH --setting=cache_size=1m", "cache_size of redb"),
-        (
-            "redb PATH --log-path=PATH",
-            "redb has one file, without a log",
-        ),
-        ("redb PATH --transaction=overwrite", "those of rocksdb"),
-        (
-            "fjall PATH --setting=persist=none",
-            "persist=none of fjall: expected sync-data, sync-all or buffer",
-        ),
-        (
-            "fjall PATH --setting=data_block_size=4k,8k",
-            "data_block_size applies when the database is created",
-        ),
-        (
-            "fjall PATH --log-path=PATH",
-            "fjall keeps its journal beside its tables",
+            "mariadb",
+            "the directory is missing, as in `fathom app mariadb PATH`",
         ),
         ("PATH --latency-limit=5ms", "--tps"),
         ("PATH --setting=cache_size", "not NAME=VALUE"),
@@ -622,11 +411,7 @@ fn wrong_paths_and_options_are_refused() {
         ("PATH --transaction=oltp_read_only", "those of mariadb"),
         (
             "mariadb PATH --transaction=select-only",
-            "those of sqlite, redb, fjall and postgres",
-        ),
-        (
-            "rocksdb PATH --tps=10",
-            "does not start operations at planned",
+            "those of sqlite and postgres",
         ),
         ("PATH --distribution=pareto", "fathom app mariadb PATH"),
         (
@@ -652,8 +437,8 @@ fn r1430_options_may_stand_before_the_directory() {
             "sqlite",
         ),
         (
-            "--scale=1 redb --runtime=1s --warmup=0s PATH --json --no-store",
-            "redb",
+            "--scale=1 sqlite --runtime=1s --warmup=0s PATH --json --no-store",
+            "sqlite",
         ),
         (
             "--scale=1 --runtime=1s --warmup=0s --json --no-store PATH",
@@ -671,45 +456,34 @@ fn a_path_in_memory_is_named() {
     let Ok(place) = Scratch::below(shared) else {
         return skip("/dev/shm cannot be written");
     };
-    for (engine, _) in IN_PROCESS {
-        let line = format!("{engine} PATH --scale=1 --runtime=1s --warmup=0s --json --no-store");
-        let result = json(&app(&line, place.path()));
-        let notes = result["app"]["notes"].to_string();
-        assert!(notes.contains("is in memory (tmpfs)"), "{engine}: {notes}");
-    }
+    let line = "PATH --scale=1 --runtime=1s --warmup=0s --json --no-store";
+    let result = json(&app(line, place.path()));
+    let notes = result["app"]["notes"].to_string();
+    assert!(notes.contains("is in memory (tmpfs)"), "{notes}");
 }
 
 #[test]
 fn a_full_disk_is_an_error_that_says_so() {
     require!(Loop);
     let disk = disk(48, "");
-    for (engine, _) in IN_PROCESS {
-        // At least 100 MB of data.
-        let line = format!("{engine} PATH --scale=10 --runtime=1s --no-store");
-        let done = app(&line, disk.path());
-        assert_eq!(done.code(), 2, "{engine}: {}{}", done.out, done.err);
-        assert!(
-            done.err.contains("no room for the database"),
-            "{engine}: {}",
-            done.err
-        );
-        assert_eq!(disk.left(), Vec::<String>::new(), "{engine}");
-    }
+    // At least 100 MB of data.
+    let done = app("PATH --scale=10 --runtime=1s --no-store", disk.path());
+    assert_eq!(done.code(), 2, "{}{}", done.out, done.err);
+    assert!(
+        done.err.contains("no room for the database"),
+        "{}",
+        done.err
+    );
+    assert_eq!(disk.left(), Vec::<String>::new());
 }
 
-/// The disk is filled while transactions run: the log of SQLite cannot grow, nor the file of redb, nor the journal of fjall.
+/// The disk is filled while transactions run: the log of SQLite cannot grow.
 #[test]
 fn a_disk_that_fills_midway_is_an_error_that_says_so() {
     require!(Loop);
-    fills_midway("sqlite PATH --journal=rollback", "database.sqlite-journal");
-    fills_midway("redb PATH --setting=value_size=1k", "database.redb");
-    fills_midway("fjall PATH --setting=value_size=1k", "database.fjall/0.jnl");
-}
-
-fn fills_midway(engine: &str, file: &str) {
     let disk = disk(512, "");
-    let line = format!("{engine} --scale=1 --clients=2 --runtime=60s --warmup=0s --no-store");
-    let running = start(program(arguments(&line, disk.path())));
+    let line = "PATH --journal=rollback --scale=1 --clients=2 --runtime=60s --warmup=0s --no-store";
+    let running = start(program(arguments(line, disk.path())));
     let private = || {
         let all = names(disk.path());
         all.into_iter().find(|name| name.starts_with("fathom-app-"))
@@ -717,7 +491,7 @@ fn fills_midway(engine: &str, file: &str) {
     let running = running.wait_until("a transaction", || {
         private().is_some_and(|name| {
             let folder = disk.path().join(name);
-            folder.join("marks").exists() && folder.join(file).exists()
+            folder.join("marks").exists() && folder.join("database.sqlite-journal").exists()
         })
     });
     let filled = disk.path().join("filled");
@@ -875,32 +649,6 @@ fn a_killed_run_leaves_no_server() {
             && names(log.path()).is_empty()
     });
     drop(running.finish());
-}
-
-/// db_bench prints its own rate and mean, and the histogram has as many operations. Each of them was synced, by itself or with
-/// others of its group.
-#[test]
-fn db_bench_counts_the_same_operations() {
-    if !Path::new("/usr/bin/db_bench").exists() {
-        return skip("rocksdb-tools is not installed");
-    }
-    let _turn = lock_machine_shared();
-    let place = place();
-    let line = "rocksdb PATH --scale=1 --clients=2 --runtime=2s --warmup=0s --json --no-store";
-    let result = json(&app(line, place.path()).expect(0));
-    let app = &result["app"];
-    assert_eq!(app["transaction"], "overwrite");
-    let operations = number(&app["transactions"]);
-    assert!(operations >= 1.0, "{app}");
-    assert_eq!(number(&app["summary"]["transactions"]), operations, "{app}");
-    let share = number(&app["tps"]) / number(&app["summary"]["tps"]);
-    assert!((0.97..=1.03).contains(&share), "{app}");
-    let synced = number(&app["counters"]["rocksdb.wal.synced"]);
-    assert!(synced >= 1.0 && synced <= operations, "{app}");
-    // A key of 16 bytes and a value of 100.
-    let written = number(&app["counters"]["rocksdb.bytes.written"]);
-    assert!(written >= 116.0 * operations, "{app}");
-    assert_eq!(names(place.path()), Vec::<String>::new());
 }
 
 #[test]
@@ -1066,9 +814,6 @@ fn the_log_can_be_on_another_device() {
     let (data, log) = (disk(512, ""), disk(512, ""));
     if postgres().is_some() {
         check_that_the_log_is_on_its_device("postgres", &data, &log);
-    }
-    if Path::new("/usr/bin/db_bench").exists() {
-        check_that_the_log_is_on_its_device("rocksdb", &data, &log);
     }
     let refused = app(
         &format!("PATH --log-path={}", log.path().display()),

@@ -418,10 +418,7 @@ fn the_version_names_the_build() {
         let facts: Vec<&str> = verbose.lines().skip(1).collect();
         assert!(verbose.starts_with(&short), "{verbose}");
         assert!(facts[0].starts_with("commit: "), "{verbose}");
-        assert_eq!(
-            facts[1],
-            "features: charts fjall postgres serve store watch"
-        );
+        assert_eq!(facts[1], "features: charts postgres serve store watch");
         let target = format!("{}-unknown-linux-", std::env::consts::ARCH);
         assert!(facts[2].contains(&target), "{verbose}");
         assert!(facts[3].starts_with("compiler: rustc 1."), "{verbose}");

@@ -851,7 +851,7 @@ fn r1431_tenants_are_shown_by_their_names() {
     let data = scratch.join("data");
     std::fs::create_dir(&data).expect("a directory");
     let recipe = "schema = 1\nname = \"shared\"\ntitle = \"x\"\ntime = \"2s\"\nsize = \"16m\"\n\
-         [[tenant]]\nname = \"shop\"\napp = \"redb --scale=1\"\n\
+         [[tenant]]\nname = \"shop\"\napp = \"sqlite --scale=1\"\n\
          [[tenant]]\nname = \"crawl\"\njob = \"[crawl]\\nrw=read\\nbs=64k\\nrate_iops=50\\n\"\n\
          [[tenant]]\nname = \"reader\"\njob = \"[reader]\\nrw=randread\\nbs=64k\\nrate_iops=50\\n\"\n";
     std::fs::write(scratch.join("shared.toml"), recipe).expect("a recipe");
@@ -866,7 +866,7 @@ fn r1431_tenants_are_shown_by_their_names() {
     // Steps: each of three alone, stages 2 and 3, joining.
     let shown = fathom(["show", "r1.1", &store]).expect(0).out;
     let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(shown.contains("application redb, 4 clients"), "{shown}");
+    assert!(shown.contains("application sqlite, 4 clients"), "{shown}");
     assert!(!shown.contains("observed block I/O"), "{shown}");
     let drawn = scratch.join("stages.csv");
     let to = drawn.display().to_string();
