@@ -8,6 +8,7 @@
 //! cargo xtask tarball   # packs it with its documentation
 //! cargo xtask deb       # a Debian package (needs cargo-deb)
 //! cargo xtask image     # a container image (needs buildah)
+//! cargo xtask measure   # runs the suite of measurements: [FILTER] [--attempts N] [--markdown FILE]
 //! ```
 #![forbid(unsafe_code)]
 #![allow(
@@ -19,6 +20,7 @@
 mod dist;
 mod gallery;
 mod man;
+mod measure;
 mod reference;
 
 use std::process::ExitCode;
@@ -33,8 +35,9 @@ fn main() -> ExitCode {
         ["tarball"] => dist::tarball(),
         ["deb"] => dist::deb(),
         ["image"] => dist::image(),
+        ["measure", ref options @ ..] => measure::run(options),
         _ => {
-            eprintln!("usage: cargo xtask man|docs|gallery|dist|tarball|deb|image");
+            eprintln!("usage: cargo xtask man|docs|gallery|dist|tarball|deb|image|measure");
             return ExitCode::from(2);
         }
     };

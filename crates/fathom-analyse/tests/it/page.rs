@@ -32,8 +32,9 @@ fn every_test_and_every_finding_exists() {
         let (file, test) = cause.test;
         let text = std::fs::read_to_string(root().join(file))
             .unwrap_or_else(|error| panic!("{file}: {error}"));
+        // Scenes of the suite of measurements have no attribute.
         let test_body = text
-            .split_once(&format!("#[test]\nfn {test}()"))
+            .split_once(&format!("\nfn {test}()"))
             .unwrap_or_else(|| panic!("{file} has no test {test}"))
             .1;
         let body = test_body.split_once("\n}\n").expect("a body").0;
@@ -58,6 +59,6 @@ fn every_cause_is_triggered_and_few_are_simulated() {
             .iter()
             .filter(|cause| cause.trigger == Trigger::Real)
             .count()
-            >= 26
+            >= 24
     );
 }

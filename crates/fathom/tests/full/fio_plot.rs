@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{FATHOM, lock_machine_shared, run_tool, split_args};
+use crate::common::{FATHOM, run_tool, split_args};
 use fathom_testkit::{Scratch, skip};
 
 /// The tested release of fio-plot.
@@ -111,7 +111,6 @@ fn bench_fio_runs_fathom_and_fio_plot_draws_every_picture() {
         Ok(bin) => bin,
         Err(why) => return skip(&format!("{FIO_PLOT} is unavailable: {why}")),
     };
-    let _lock = lock_machine_shared();
     let scratch = Scratch::new().expect("a directory on a disk");
     bench(&bin, &scratch, "one");
     bench(&bin, &scratch, "two");

@@ -1,7 +1,7 @@
 //! `fathom app mariadb`.
 
 use crate::app_support::*;
-use crate::common::{lock_machine_shared, program, start, wait_until};
+use crate::common::{program, start, wait_until};
 use fathom_testkit::{require, skip};
 use rustix::process::Signal;
 use std::fs;
@@ -39,7 +39,6 @@ fn sysbench_and_the_server_count_the_same_transactions() {
     if !mariadb() {
         return;
     }
-    let _turn = lock_machine_shared();
     let place = place();
     let line = "mariadb PATH --scale=1 --clients=2 --runtime=3s --warmup=0s --distribution=pareto --json --no-store";
     let done = app(line, place.path()).expect(0);
@@ -110,7 +109,6 @@ fn less_memory_means_more_reads_of_mariadb() {
     if !mariadb() {
         return;
     }
-    let _turn = lock_machine_shared();
     let place = place();
     let line = "mariadb PATH --scale=2 --clients=2 --runtime=2s --warmup=1s --transaction=oltp_point_select --memory=200%,12% --json --no-store";
     let done = app(line, place.path());
@@ -162,7 +160,6 @@ fn a_server_that_does_not_start_is_an_error_with_its_last_lines() {
 fn the_log_can_be_on_another_device() {
     require!(Loop);
     if mariadb() {
-        let _turn = lock_machine_shared();
         check_that_the_log_is_on_its_device("mariadb", &disk(512, ""), &disk(512, ""));
     }
 }

@@ -43,7 +43,7 @@ fn contents_are_what_other_programs_read(cluster: &Cluster) {
         cluster,
         &format!("{image} --rw=randwrite --bs=4k,64k --blocksize_unaligned=0 --iodepth=8 --buffer_pattern={PATTERN} --end_fsync=1 --format=json"),
     )
-    .expect_done()
+    .expect(0)
     .json();
     assert_eq!(json.number("/jobs/0/write/io_bytes") as usize, IMAGE_SIZE);
     let contents = cluster.contents("pattern");
@@ -54,7 +54,7 @@ fn contents_are_what_other_programs_read(cluster: &Cluster) {
         cluster,
         &format!("{image} --rw=randread --bs=4k --iodepth=16 --busy_poll=1 --format=json"),
     )
-    .expect_done()
+    .expect(0)
     .json();
     assert_eq!(
         read.number("/jobs/0/read/total_ios") as usize,
@@ -83,7 +83,7 @@ fn contents_are_what_other_programs_read(cluster: &Cluster) {
 fn data_is_overwritten_only_with_its_code(cluster: &Cluster) {
     let image = cluster.create_image("guarded", "16M");
     let write = format!("{image} --rw=write --bs=64k --size=1m");
-    run(cluster, &format!("{write} --buffer_pattern={PATTERN}")).expect_done();
+    run(cluster, &format!("{write} --buffer_pattern={PATTERN}")).expect(0);
     let before = cluster.contents("guarded");
 
     let refused = run(cluster, &write).expect(2);
@@ -92,7 +92,7 @@ fn data_is_overwritten_only_with_its_code(cluster: &Cluster) {
         .err
         .rsplit_once("--destroy=")
         .expect("names the code");
-    run(cluster, &format!("{write} --destroy={}", code.trim())).expect_done();
+    run(cluster, &format!("{write} --destroy={}", code.trim())).expect(0);
     let after = cluster.contents("guarded");
     assert_ne!(after[..1 << 20], before[..1 << 20]);
 
@@ -116,7 +116,7 @@ fn trims_flushes_and_verification_work(cluster: &Cluster) {
             "{image} --rw=randwrite --bs=16k --iodepth=4 --fsync=16 --verify=crc32c --format=json"
         ),
     )
-    .expect_done()
+    .expect(0)
     .json();
     assert_eq!(json.number("/jobs/0/write/total_ios") as u64, 1024);
     assert_eq!(
@@ -132,7 +132,7 @@ fn trims_flushes_and_verification_work(cluster: &Cluster) {
         .err
         .rsplit_once("--destroy=")
         .expect("names the code");
-    run(cluster, &format!("{trim} --destroy={}", code.trim())).expect_done();
+    run(cluster, &format!("{trim} --destroy={}", code.trim())).expect(0);
     assert!(cluster.contents("trimmed").iter().all(|&byte| byte == 0));
 }
 

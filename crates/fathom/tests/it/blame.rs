@@ -1,23 +1,18 @@
 //! `--blame`: time that passes at one known place is blamed on the right phase. The place is a stopped load generator, a
 //! limit of a control group, the queue of a scheduler, a slow device, or a busy CPU.
 
-use crate::common;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::common::{
-    Json, fathom, filename_arg, lock_machine_exclusive, program, retry_measurement,
-    retry_on_busy_machine, split_args, start,
-};
+use crate::common::{Json, fathom, filename_arg, program, split_args, start};
 use fathom_testkit::{
-    DeviceOptions, FaultDevice, Latency, Limit, LoopDevice, LoopOptions, Scratch, Throttle, require,
+    DeviceOptions, FaultDevice, Latency, LoopDevice, LoopOptions, Scratch, require,
 };
 use rustix::process::Signal;
 use serde_json::Value;
 
-const ASYNCHRONOUS: [&str; 2] = ["libaio", "io_uring"];
 const ENGINES: [&str; 3] = ["psync", "libaio", "io_uring"];
 const PHASES: [&str; 6] = [
     "generator",
@@ -27,8 +22,6 @@ const PHASES: [&str; 6] = [
     "device",
     "reaping",
 ];
-/// How exactly a delay must be blamed on its phase.
-const TOLERANCE: f64 = 0.02;
 
 /// A loop device on a fault device with this latency of its reads.
 fn slow_device(read_us: u64) -> (LoopDevice, FaultDevice) {
@@ -87,15 +80,6 @@ fn row<'a>(sheet: &'a Value, rank: &str) -> &'a Value {
         .unwrap_or_else(|| panic!("no row {rank} in {sheet:#}"))
 }
 
-fn share(of: &Value, names: &[&str]) -> f64 {
-    let part: u64 = names.iter().map(|name| phase(of, name)).sum();
-    part as f64 / sum(of).max(1) as f64
-}
-
-fn slowest(sheet: &Value) -> &Value {
-    &sheet["slowest_ios"][0]
-}
-
 /// Checks what holds for every sheet: the phases of each I/O and of all I/Os add up to the response time to the
 /// nanosecond, and every I/O of the job is joined or counted as not joined. Returns the share of joined I/Os.
 fn assert_sums(result: &Json) -> f64 {
@@ -127,27 +111,6 @@ fn assert_sums(result: &Json) -> f64 {
     joined as f64 / total.max(1) as f64
 }
 
-fn check_joined(result: &Json) -> Result<(), String> {
-    let joined = assert_sums(result);
-    if joined >= 0.999 {
-        Ok(())
-    } else {
-        Err(format!("{joined}: {:#}", sheet(result)["unjoined"]))
-    }
-}
-
-/// Whether a share is this one within the tolerance.
-fn check_share(what: &str, of: &Value, names: &[&str], expected: f64) -> Result<(), String> {
-    let share = share(of, names);
-    if (share - expected).abs() <= TOLERANCE {
-        Ok(())
-    } else {
-        Err(format!(
-            "{what}: {share} of the time in {names:?} instead of {expected}: {of:#}"
-        ))
-    }
-}
-
 fn tracing_works() -> bool {
     let works = fathom_trace::Tracefs::open().is_ok();
     if !works {
@@ -156,209 +119,53 @@ fn tracing_works() -> bool {
     works
 }
 
-/// Six scenes: a device that takes 20 or 40 ms, read by three engines. A wake-up on a busy host takes 0.1 ms and more: of a shorter
-/// time that would be more than the tolerance.
+/// Three engines on a device that takes 20 ms: every I/O is joined, and of each at least 20 ms are blamed on the device. That the rest is
+/// blamed on nothing else, `cargo xtask measure` shows.
 #[test]
 fn time_in_a_slow_device_is_blamed_on_the_device() {
     require!(Root, Fuse, Loop);
     if !tracing_works() {
         return;
     }
-    let _lock = lock_machine_exclusive();
-    for read_us in [20_000, 40_000] {
-        let (device, _fault) = slow_device(read_us);
-        for engine in ENGINES {
-            let options = format!("--ioengine={engine} --iodepth=1 --runtime=2 --time_based");
-            retry_measurement(|| {
-                let result = fathom(arguments(device.path(), &options))
-                    .expect_done()
-                    .json();
-                check_joined(&result)?;
-                let mean = row(sheet(&result), "mean");
-                let at_least = (read_us * 1_000) as f64;
-                let each = phase(mean, "device") as f64 / number(mean, "ios") as f64;
-                if each < at_least {
-                    return Err(format!("{each} ns in a device of {at_least} ns"));
-                }
-                check_share(engine, mean, &["device"], 1.0)
-            });
-        }
-    }
-}
-
-/// Three scenes: a control group lets 50 reads a second pass.
-#[test]
-fn time_under_a_limit_of_a_control_group_is_blamed_on_the_way_to_the_block_layer() {
-    require!(Root, Loop, BlkioV1);
-    if !tracing_works() {
-        return;
-    }
-    let _lock = lock_machine_exclusive();
-    let scratch = Scratch::new().expect("a folder");
-    let device = plain_device(&scratch);
-    let throttle = Throttle::new().expect("a group");
-    throttle
-        .limit(device.path(), Limit::ReadIops(50))
-        .expect("a limit");
+    let (device, _fault) = slow_device(20_000);
     for engine in ENGINES {
-        let options = format!("--ioengine={engine} --iodepth=4 --runtime=3 --time_based");
-        retry_measurement(|| {
-            let mut command = throttle.command(common::FATHOM);
-            command
-                .args(arguments(device.path(), &options))
-                .env("FATHOM_STORE", "none");
-            let result = start(command).finish().json();
-            check_joined(&result)?;
-            check_share(engine, row(sheet(&result), "mean"), &["submission"], 1.0)
-        });
+        let options = format!("--ioengine={engine} --iodepth=1 --number_ios=40");
+        let result = fathom(arguments(device.path(), &options)).expect(0).json();
+        assert_eq!(assert_sums(&result), 1.0, "{engine}");
+        let mean = row(sheet(&result), "mean");
+        assert_eq!(number(mean, "ios"), 40, "{engine}");
+        assert!(
+            phase(mean, "device") >= 40 * 20_000_000,
+            "{engine}: {mean:#}"
+        );
     }
 }
 
-/// Four scenes: more I/Os than the device has tags wait in the scheduler. By Little's law the time in a place is proportional
-/// to the number of I/Os there, whatever the speed of the device.
+/// The load generator does not run for 0.6 s while an I/O every 5 ms becomes due, and while the device completes those in flight.
 #[test]
-fn ios_beyond_the_tags_of_the_device_wait_in_the_scheduler() {
-    require!(Root, Fuse, Loop, IoUring);
-    if !tracing_works() {
-        return;
-    }
-    let _lock = lock_machine_exclusive();
-    let tags: f64 = std::fs::read_to_string("/sys/module/loop/parameters/hw_queue_depth")
-        .ok()
-        .and_then(|text| text.trim().parse().ok())
-        .unwrap_or(128.0);
-    let (device, _fault) = slow_device(10_000);
-    let Ok(_setting) = device.set_queue("scheduler", "mq-deadline") else {
-        return fathom_testkit::skip("needs the scheduler mq-deadline");
-    };
-    for engine in ASYNCHRONOUS {
-        for depth in [192.0, 240.0] {
-            let options = format!(
-                "--ioengine={engine} --iodepth={depth} --iodepth_batch_complete_max=1 \
-                     --runtime=4 --ramp_time=1 --time_based"
-            );
-            retry_on_busy_machine(|| {
-                let result = fathom(arguments(device.path(), &options)).json();
-                assert_sums(&result);
-                let mean = row(sheet(&result), "mean");
-                let expected = (depth - tags) / depth;
-                check_share(&format!("{engine} {depth}"), mean, &["scheduler"], expected)?;
-                assert!(
-                    result.codes().contains(&"SCHEDULER_WAIT"),
-                    "{:?}",
-                    result.codes()
-                );
-                Ok(())
-            });
-        }
-    }
-}
-
-/// Runs a load that is stopped for some time in its middle. Returns the result and how long it was stopped.
-fn stopped_load(target: &Path, options: &str, stop: Duration) -> (Json, Duration) {
-    let running = start(program(arguments(target, options)));
-    std::thread::sleep(Duration::from_millis(1_200));
-    running.signal(Signal::STOP);
-    let begun = Instant::now();
-    std::thread::sleep(stop);
-    let stopped = begun.elapsed();
-    running.signal(Signal::CONT);
-    (running.finish().json(), stopped)
-}
-
-/// Three scenes: the load generator does not run while I/Os become due.
-#[test]
-fn time_of_a_stopped_generator_is_blamed_on_the_generator() {
-    require!(Root, Loop);
-    if !tracing_works() {
-        return;
-    }
-    let _lock = lock_machine_exclusive();
-    let scratch = Scratch::new().expect("a folder");
-    let device = plain_device(&scratch);
-    for engine in ENGINES {
-        let options =
-            format!("--ioengine={engine} --iodepth=8 --rate_iops=200 --runtime=3 --time_based");
-        retry_on_busy_machine(|| {
-            let (result, stopped) =
-                stopped_load(device.path(), &options, Duration::from_millis(600));
-            check_joined(&result)?;
-            let tail = row(sheet(&result), "slowest_1_percent");
-            check_share(engine, tail, &["generator"], 1.0)?;
-            // The slowest I/O was due within an interval of 5 ms after the stop.
-            let waited = phase(slowest(sheet(&result)), "generator") as f64;
-            let expected = stopped.as_secs_f64() * 1e9;
-            if (waited - expected).abs() <= 0.02 * expected {
-                Ok(())
-            } else {
-                Err(format!(
-                    "{engine}: {waited} ns of {expected} ns: {:#}",
-                    slowest(sheet(&result))
-                ))
-            }
-        });
-    }
-}
-
-/// Three scenes: the load generator does not run while the device completes the I/Os in flight.
-#[test]
-fn completions_that_nobody_looked_at_are_blamed_on_reaping() {
+fn time_of_a_stopped_generator_is_in_its_sheet() {
     require!(Root, Fuse, Loop);
     if !tracing_works() {
         return;
     }
-    let _lock = lock_machine_exclusive();
-    let (device, _fault) = slow_device(4_000);
-    for engine in ENGINES {
-        let options = format!("--ioengine={engine} --iodepth=8 --runtime=3 --time_based");
-        retry_on_busy_machine(|| {
-            let (result, stopped) =
-                stopped_load(device.path(), &options, Duration::from_millis(600));
-            check_joined(&result)?;
-            let io = slowest(sheet(&result));
-            // It was in the device for some milliseconds of the stop at most.
-            let expected = stopped.as_secs_f64() * 1e9;
-            let reaping = phase(io, "reaping") as f64;
-            if (reaping - expected).abs() <= 0.02 * expected {
-                Ok(())
-            } else {
-                Err(format!("{engine}: {reaping} ns of {expected} ns: {io:#}"))
-            }
-        });
+    let (device, fault) = slow_device(4_000);
+    for (engine, load, name) in [
+        ("psync", "--rate_iops=200", "generator"),
+        ("io_uring", "--iodepth=8 --rate_iops=200", "generator"),
+        ("libaio", "--iodepth=8", "reaping"),
+    ] {
+        let options = format!("--ioengine={engine} {load} --runtime=2 --time_based");
+        let running = start(program(arguments(device.path(), &options)));
+        let running = running.wait_until("the load runs", || fault.log().len() > 100);
+        running.signal(Signal::STOP);
+        std::thread::sleep(Duration::from_millis(600));
+        running.signal(Signal::CONT);
+        let result = running.finish().json();
+        assert_sums(&result);
+        let io = &sheet(&result)["slowest_ios"][0];
+        // It was due within 5 ms of the stop, or was in the device for some of it.
+        assert!(phase(io, name) >= 580_000_000, "{engine}: {io:#}");
     }
-}
-
-/// One scene: the worker shares its CPU with a process that the scheduler prefers.
-#[test]
-fn a_worker_behind_a_busy_process_reaps_late() {
-    require!(Root, Fuse, Loop);
-    if !tracing_works() {
-        return;
-    }
-    let _lock = lock_machine_exclusive();
-    let (device, _fault) = slow_device(4_000);
-    let options = "--ioengine=libaio --iodepth=4 --runtime=3 --time_based --cpus_allowed=0";
-    retry_on_busy_machine(|| {
-        // 100 ms busy, 100 ms idle, before everything else on CPU 0.
-        let script = "import time\nwhile True:\n t=time.monotonic()+0.1\n while time.monotonic()<t: pass\n time.sleep(0.1)";
-        let mut busy = Command::new("chrt")
-            .args([
-                "--fifo", "50", "taskset", "-c", "0", "python3", "-c", script,
-            ])
-            .spawn()
-            .map_err(|error| error.to_string())?;
-        let result = fathom(arguments(device.path(), options)).json();
-        let _ = busy.kill();
-        let _ = busy.wait();
-        check_joined(&result)?;
-        let io = slowest(sheet(&result));
-        // The process holds the CPU for 100 ms, of which the I/O is in the device for some 4 ms.
-        let reaping = phase(io, "reaping") as f64;
-        if !(90e6..=130e6).contains(&reaping) {
-            return Err(format!("{io:#}"));
-        }
-        check_share("busy CPU", io, &["reaping", "device"], 1.0)
-    });
 }
 
 /// Another process that writes to the device is named, with what it writes.
@@ -368,7 +175,6 @@ fn another_process_in_the_device_is_named() {
     if !tracing_works() {
         return;
     }
-    let _lock = lock_machine_exclusive();
     let scratch = Scratch::new().expect("a folder");
     let device = plain_device(&scratch);
     let line = format!(
@@ -401,30 +207,6 @@ fn another_process_in_the_device_is_named() {
     assert_eq!(number(dd, "reads"), 0);
     let size = number(dd, "written_bytes") / number(dd, "writes");
     assert_eq!(size, 1 << 20, "{dd:#}");
-}
-
-/// Each I/O of a fast load on this machine's disk is joined.
-#[test]
-fn direct_ios_on_the_disk_are_joined() {
-    require!(Root, IoUring);
-    if !tracing_works() {
-        return;
-    }
-    let _lock = lock_machine_exclusive();
-    let scratch = Scratch::below(Path::new("/var/tmp")).expect("a folder");
-    let file = scratch.join("data");
-    let result = retry_on_busy_machine(|| {
-        let result = fathom(arguments(
-            &file,
-            "--ioengine=io_uring --iodepth=32 --size=512m --runtime=2 --time_based",
-        ))
-        .json();
-        check_joined(&result)?;
-        Ok(result)
-    });
-    // Where the load has I/Os in the device, so have they phases there.
-    let mean = row(sheet(&result), "mean");
-    assert!(phase(mean, "device") > 0, "{mean:#}");
 }
 
 /// Buffered I/Os are counted and not guessed.

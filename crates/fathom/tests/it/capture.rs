@@ -97,13 +97,13 @@ fn dd(arguments: &str) {
 
 fn profile(trace: &Path) -> Json {
     fathom(["profile", &trace.display().to_string(), "--json"])
-        .expect_done()
+        .expect(0)
         .json()
 }
 
 fn notes(trace: &Path) -> String {
     fathom(["profile", &trace.display().to_string()])
-        .expect_done()
+        .expect(0)
         .out
 }
 
@@ -138,7 +138,7 @@ fn a_capture_has_every_request_of_the_load_and_no_names() {
     // The score of a trace against itself.
     let trace = scene.trace().display().to_string();
     let score = fathom(["fidelity", &trace, &trace, "--json"])
-        .expect_done()
+        .expect(0)
         .json();
     assert!(score.number("/total") > 99.9);
 }
@@ -165,7 +165,7 @@ fn a_capture_that_is_killed_is_valid_up_to_there() {
     let running = running.wait_until("the reads are in the file", || {
         fs::metadata(&trace).is_ok_and(|file| file.len() > 2000)
             && fathom(["profile", &trace.display().to_string(), "--json"])
-                .expect_done()
+                .expect(0)
                 .json()
                 .number("/totals/reads/ios")
                 >= 700.0
@@ -399,56 +399,50 @@ fn triggers_start_and_end_a_capture() {
         every: 20,
         micros: 500_000,
     };
-    let _machine = common::lock_machine_shared();
-    common::retry_on_busy_machine(|| {
-        let fault = FaultDevice::mount(DeviceOptions {
-            latency,
-            ..DeviceOptions::default()
-        })
-        .expect("a fault device");
-        let scratch = Scratch::new().expect("a directory");
-        let device =
-            LoopDevice::attach(&fault.path(), LoopOptions::default()).expect("a loop device");
-        let scene = Scene { device, scratch };
-        let (stop, begin) = (
-            scene.scratch.join("stop.trace"),
-            scene.scratch.join("start.trace"),
-        );
-        let stopped = scene.start(&stop, &["--stop-above=200ms"]);
-        let started = scene.start(&begin, &["--start-above=200ms", "--runtime=2s"]);
-        // Nothing happens while the device is fast.
-        let mut quiet = reads(&scene.path(), "8k", 3);
-        quiet.0.wait().expect("fio");
-        fault.inject(slow);
-        let load = reads(&scene.path(), "4k", 20);
-        let stopped = stopped.finish().expect(0);
-        let started = started.finish().expect(0);
-        drop(load);
-        fault.clear_faults();
-        if !stopped.err.contains("ended by --stop-above")
-            || !started.err.contains("started by --start-above")
-        {
-            return Err(format!("{}\n{}", stopped.err, started.err));
-        }
-        let sizes = |trace: &Path| {
-            let sizes = profile(trace).0["read_sizes"].clone();
-            let sizes = sizes.as_array().expect("sizes").clone();
-            sizes
-                .iter()
-                .filter_map(|size| size[0].as_u64())
-                .collect::<Vec<u64>>()
-        };
-        // The first one has both loads, the second one only what came after the trigger.
-        let (both, one) = (sizes(&stop), sizes(&begin));
-        if both == [4096, 8192] && one == [4096] {
-            Ok(())
-        } else {
-            Err(format!(
-                "{both:?} {one:?}\n{}\n{}",
-                stopped.err, started.err
-            ))
-        }
-    });
+    let fault = FaultDevice::mount(DeviceOptions {
+        latency,
+        ..DeviceOptions::default()
+    })
+    .expect("a fault device");
+    let scratch = Scratch::new().expect("a directory");
+    let device = LoopDevice::attach(&fault.path(), LoopOptions::default()).expect("a loop device");
+    let scene = Scene { device, scratch };
+    let (stop, begin) = (
+        scene.scratch.join("stop.trace"),
+        scene.scratch.join("start.trace"),
+    );
+    let stopped = scene.start(&stop, &["--stop-above=200ms"]);
+    let started = scene.start(&begin, &["--start-above=200ms", "--runtime=2s"]);
+    // Nothing happens while the device is fast.
+    let mut quiet = reads(&scene.path(), "8k", 3);
+    quiet.0.wait().expect("fio");
+    fault.inject(slow);
+    let load = reads(&scene.path(), "4k", 20);
+    let stopped = stopped.finish().expect(0);
+    let started = started.finish().expect(0);
+    drop(load);
+    fault.clear_faults();
+    assert!(
+        stopped.err.contains("ended by --stop-above"),
+        "{}",
+        stopped.err
+    );
+    assert!(
+        started.err.contains("started by --start-above"),
+        "{}",
+        started.err
+    );
+    let sizes = |trace: &Path| {
+        let sizes = profile(trace).0["read_sizes"].clone();
+        let sizes = sizes.as_array().expect("sizes").clone();
+        sizes
+            .iter()
+            .filter_map(|size| size[0].as_u64())
+            .collect::<Vec<u64>>()
+    };
+    // The first one has both loads, the second one only what came after the trigger.
+    let (both, one) = (sizes(&stop), sizes(&begin));
+    assert_eq!((both, one), (vec![4096, 8192], vec![4096]));
 }
 
 #[test]
@@ -459,7 +453,7 @@ fn lost_events_are_in_the_trace() {
     assert!(done.out.contains("events were lost"), "{}", done.out);
     assert!(notes(&scene.trace()).contains("events were lost while the trace was taken"));
     let trace = scene.trace().display().to_string();
-    let score = fathom(["fidelity", &trace, &trace]).expect_done().out;
+    let score = fathom(["fidelity", &trace, &trace]).expect(0).out;
     assert!(score.contains("completeness"), "{score}");
 }
 

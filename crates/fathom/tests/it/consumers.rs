@@ -3,7 +3,7 @@
 use crate::common;
 use std::process::Command;
 
-use crate::common::{Json, fathom, filename_arg, lock_machine_shared, run_tool};
+use crate::common::{Json, fathom, filename_arg, run_tool};
 use fathom_testkit::{Scratch, skip};
 use serde_json::Value;
 
@@ -203,7 +203,6 @@ fn run_kubestr_job() -> Json {
 
 #[test]
 fn kubestr_decodes_the_result_and_finds_what_it_prints() {
-    let _lock = lock_machine_shared();
     let json = run_kubestr_job();
     let mut errors = Vec::new();
     refused_by_go("", &json.0, Go::Object(RESULT), &mut errors);
@@ -253,7 +252,6 @@ fn the_go_type_check_rejects_wrong_types() {
 /// The rates in the logs equal those of the document, so that charts of the logs are right.
 #[test]
 fn averaged_logs_agree_with_the_document() {
-    let _lock = lock_machine_shared();
     let scratch = Scratch::new().expect("a directory on a disk");
     let log = scratch.join("trial");
     let mut arguments = common::split_args(
@@ -302,7 +300,6 @@ fn fio_jsonplus_clat2csv_reads_the_bins() {
     if !installed.is_ok_and(|output| output.status.success()) {
         return skip("fio_jsonplus_clat2csv is not installed (it comes with fio)");
     }
-    let _lock = lock_machine_shared();
     let document = scratch.join("out.json");
     let mut arguments = common::split_args(
         "fio --output-format=json+ --slat_percentiles=1 --clat_percentiles=1 --lat_percentiles=1 --ioengine=libaio \
@@ -349,7 +346,6 @@ fn fio_histo_log_pctiles_finds_the_median() {
         return skip("fio-histo-log-pctiles.py is not installed (it comes with Debian's fio)");
     };
     let scratch = Scratch::new().expect("a directory on a disk");
-    let _lock = lock_machine_shared();
     std::fs::write(scratch.join("tool.py"), tool.stdout).expect("written");
     let mut arguments = common::split_args(
         "fio --output-format=json --ioengine=libaio --iodepth=4 --direct=1 --size=8m --rw=randread --name=h --log_hist_msec=50",

@@ -604,11 +604,7 @@ fn a_full_store_on_tmpfs_is_reported_and_the_sweep_resumes() {
         "runs --store={}",
         directory.join("store.db").display()
     )));
-    assert!(
-        ran.code() == 0 || ran.err.contains("no space left for the store"),
-        "{}",
-        ran.err
-    );
+    assert_eq!(ran.code(), 0, "{}", ran.err);
     drop(unmount);
 }
 
@@ -707,35 +703,6 @@ fn the_start_and_end_of_a_device_are_backed_up_once() {
             .step_by(4096)
             .any(|piece| piece == &before[..1 << 20]),
         "it contains the original data"
-    );
-}
-
-/// The time between the end of one cell and the start of the next, from the store: the median of
-/// eleven is below 50 ms, also on a busy machine.
-#[test]
-fn little_time_passes_between_cells() {
-    common::raise_priority();
-    let _lock = common::lock_machine_exclusive();
-    let (least, median, most) = common::retry_on_busy_machine(|| {
-        let fixture = Fixture::new("100ms");
-        fixture.run("sweep paced.fio --axis iodepth=1..12 --set=runtime=100ms");
-        let cells = fixture.cells();
-        assert_eq!(cells.len(), 12);
-        let ends = cells.windows(2).map(|pair| {
-            let end = pair[0].started_unix_ns + pair[0].elapsed_ns;
-            pair[1].started_unix_ns.saturating_sub(end)
-        });
-        let mut between: Vec<u64> = ends.collect();
-        between.sort_unstable();
-        let of = |at: usize| between[at] as f64 / 1e6;
-        if of(5) < 50.0 {
-            Ok((of(0), of(5), of(10)))
-        } else {
-            Err(format!("{between:?}"))
-        }
-    });
-    eprintln!(
-        "between cells: {least:.1} ms at least, {median:.1} ms in the middle, {most:.1} ms at most"
     );
 }
 

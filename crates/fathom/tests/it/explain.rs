@@ -353,8 +353,8 @@ fn readonly_lays_out_nothing_and_runs_no_command() {
         "--size=64k",
         &format!("--filename={here}/own"),
     ])
-    .expect_done();
-    let ran = run("run", "--rw=read --bs=4k --size=1m --filename=own").expect_done();
+    .expect(0);
+    let ran = run("run", "--rw=read --bs=4k --size=1m --filename=own").expect(0);
     assert_contains(&ran.out, &["16 I/Os planned = 16 ok"]);
     let size = std::fs::metadata(scratch.join("own")).expect("there").len();
     assert_eq!(size, 64 << 10);

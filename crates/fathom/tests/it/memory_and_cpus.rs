@@ -53,7 +53,7 @@ fn cpuio_without_a_run_time_ends_with_the_last_io() {
         "--cpuload=10 --exit_on_io_done=1 --runtime=80s --time_based",
     ] {
         let line = format!("run --output-format=json --name=burn --ioengine=cpuio {burn} {io}");
-        let json = fathom_in(&directory, &line).expect_done().json();
+        let json = fathom_in(&directory, &line).expect(0).json();
         assert!(json.finding("NOTHING_DONE").is_none());
         assert_eq!(json.number("/jobs/1/read/total_ios"), 256.0);
     }
@@ -314,7 +314,7 @@ fn buffers_that_do_not_fit_the_address_space_are_refused() {
     );
     let mut command = std::process::Command::new("sh");
     command.args(["-c", &line]).env("FATHOM_STORE", "none");
-    common::start(command).finish().expect_done();
+    common::start(command).finish().expect(0);
 }
 
 /// Huge pages of a process, of both kinds, KiB.
@@ -341,7 +341,6 @@ fn huge_pages(pid: u32) -> u64 {
 #[test]
 fn fathom_fio_allocates_ordinary_pages_as_fio() {
     require!(Fio);
-    let _lock = common::lock_machine_shared();
     let directory = Scratch::new().expect("a directory");
     let line = "--name=x --rw=randread --bs=1m --size=32m --ioengine=libaio --iodepth=16 --thread --time_based --runtime=3 \
                 --filename=data --output-format=json";

@@ -247,7 +247,7 @@ fn merges_are_counted_and_absent_with_nomerges() {
         let batch = "--name=batch --ioengine=libaio --direct=1 --rw=read --bs=4k --size=8m --iodepth=16 --iodepth_batch=16";
         let mut line = vec!["fio", "--filename", &path];
         line.extend(batch.split(' '));
-        fathom(line).expect_done();
+        fathom(line).expect(0);
     };
     let json = scene.observe(&[], load);
     let read = &json.0["devices"][0]["read"];
@@ -373,7 +373,7 @@ fn a_device_that_disappears_ends_the_observation() {
     device.detach().unwrap();
     // The kernel gives the first free number, which is this one, unless another test has taken it already.
     let _next = LoopScene::new();
-    let done = observer.finish_within(Duration::from_secs(30));
+    let done = observer.finish();
     assert_eq!(done.code(), 0, "{}", done.err);
     let json = done.json();
     assert_eq!(json.text("/devices_gone/0"), name);
@@ -505,11 +505,11 @@ fn an_observation_is_a_run_of_the_store() {
     let path = scene.path();
     let mut runs = Vec::new();
     for _ in 0..2 {
-        let mut command = program(["observe", &path, "--runtime=3s"]);
+        let mut command = program(["observe", &path, "--runtime=2s"]);
         command.env("FATHOM_STORE", &store);
         let running = start(command);
         let begin = Instant::now();
-        while begin.elapsed() < Duration::from_millis(2_500) {
+        while begin.elapsed() < Duration::from_millis(1_600) {
             scene.read("4k", 100);
         }
         let done = running.finish();
@@ -525,11 +525,11 @@ fn an_observation_is_a_run_of_the_store() {
     let read = format!("{} read", scene.name());
     // Regression 0890: a report made from the JSON of an observation had none of its charts.
     let json = scene._scratch.join("observed.json").display().to_string();
-    let mut command = program(["observe", &path, "--runtime=3s", "--json", "-o", &json]);
+    let mut command = program(["observe", &path, "--runtime=2s", "--json", "-o", &json]);
     command.env("FATHOM_STORE", &store);
     let running = start(command);
     let begin = Instant::now();
-    while begin.elapsed() < Duration::from_millis(2_500) {
+    while begin.elapsed() < Duration::from_millis(1_600) {
         scene.read("4k", 100);
     }
     let done = running.finish();
@@ -564,7 +564,7 @@ fn an_observation_is_a_run_of_the_store() {
     let export = with_store(&["export", &runs[0], "--format=csv"]);
     assert_eq!(export.code(), 0, "{}", export.err);
     let compare = with_store(&["compare", &runs[0], &runs[1]]);
-    assert!(matches!(compare.code(), 0 | 1 | 3), "{}", compare.err);
+    assert_eq!(compare.code(), 0, "{}", compare.err);
     let listed = with_store(&["runs"]);
     assert!(listed.out.contains("observe"), "{}", listed.out);
     // The figures of a load that nobody made are left out, and that programs paused is not a fault of the device.
@@ -740,9 +740,9 @@ fn a_switch_limits_the_time() {
         fathom(line).expect(0).json().number("/elapsed_ns") / 1e9
     };
     // It may end late on a busy machine, but not early.
-    let (short, long) = (seconds("--runtime=200ms"), seconds("--runtime=1500ms"));
-    assert!((0.2..1.5).contains(&short), "{short}");
-    assert!(long >= 1.5, "{long}");
+    let (short, long) = (seconds("--runtime=200ms"), seconds("--runtime=900ms"));
+    assert!(short >= 0.2, "{short}");
+    assert!(long >= 0.9, "{long}");
 }
 
 /// Two readers, of which one is in a control group, for so long that it can be looked up.

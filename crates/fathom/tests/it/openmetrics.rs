@@ -460,7 +460,7 @@ fn stored_and_imported_results_are_written_as_metrics() {
         "[one]\nioengine=null\nsize=1m\nrw=randread\n",
     )
     .expect("a job file");
-    run_in(&directory, "sweep one.fio --axis bs=4k,16k --runtime=200ms").expect_done();
+    run_in(&directory, "sweep one.fio --axis bs=4k,16k --runtime=200ms").expect(0);
     for line in [
         "show --format=openmetrics",
         "export latest --format=openmetrics",
@@ -633,7 +633,7 @@ fn limits_are_written_as_test_cases() {
         "[j]\nioengine=null\nsize=1g\nrw=randread\n",
     )
     .expect("a job file");
-    run_in(&directory, search).expect_done();
+    run_in(&directory, search).expect(0);
     let text = std::fs::read_to_string(directory.join("search.xml")).expect("a document");
     assert!(
         text.contains("<testsuite name=\"fathom search\" tests=\"1\""),

@@ -3,9 +3,9 @@
 
 use std::time::Instant;
 
-use crate::common::retry_where_threads_waited;
+use crate::common::fathom;
 use crate::peer::{FATHOM_FIO, FIO, Fixture, number, run};
-use fathom_testkit::require;
+use fathom_testkit::{Scratch, require};
 use serde_json::Value;
 
 /// The report of a job that fails, and its exit code.
@@ -172,120 +172,62 @@ fn overlapping_ios_are_serialised_and_all_complete() {
     assert_eq!(number(&json, "/jobs/1/write/total_ios"), 5000.0);
 }
 
-/// I/Os or bytes per second of reads and writes, as each program reports them.
-fn rates_of_both(options: &str) -> [[f64; 2]; 2] {
-    [&FIO[..], &FATHOM_FIO[..]].map(|program| {
-        let line = format!(
-            "--name=r --ioengine=null --size=1g --time_based=1 --runtime=2 --output-format=json {options}"
+/// A simulated run of 10 s: the I/Os or bytes of each direction are those of its rate.
+///
+/// Regression 0321: syncs consumed the due times of writes, so that `rate_iops=500 fdatasync=1` did 248 writes per second.
+/// Regression 0322: a mixed job with rates kept its read share, so that the slower direction delayed the other; and a direction without
+/// a rate was limited by the rate of the other.
+#[test]
+fn each_direction_has_its_rate_whatever_is_beside_it() {
+    let scratch = Scratch::new().expect("a directory");
+    let job = scratch.join("job.fio");
+    let run = |options: &str| {
+        let options = options.replace(' ', "\n");
+        let text = format!(
+            "[r]\nfilename=x\nsize=1g\nioengine=libaio\ndirect=1\ntime_based\nruntime=10\n{options}\n"
         );
-        let fixture = Fixture::new("");
-        let left = run(program, fixture.0.path(), &line.split_whitespace().collect::<Vec<_>>());
-        let json: Value = serde_json::from_str(&left.out)
-            .unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
-        // A limit of bytes with several block sizes sets the bandwidth, not the number of I/Os.
-        let figure = if options.contains("--rate=") {
-            "bw_bytes"
+        std::fs::write(&job, text).expect("a job file");
+        let job = job.display().to_string();
+        let device = "--machine=servers(count=64, service=100us)";
+        let json = fathom(["sim", &job, device, "--no-store", "--quiet", "--json"])
+            .expect(0)
+            .json();
+        let figure = if options.contains("rate=") {
+            "io_bytes"
         } else {
-            "iops"
+            "total_ios"
         };
-        ["read", "write"].map(|way| number(&json, &format!("/jobs/0/{way}/{figure}")))
-    })
-}
-
-/// Runs these lines with both programs at the same time. Their rates differ by 4 % at most. A program that waits for a CPU misses
-/// its rate: fio at 931 of 1,000 was seen.
-fn assert_same_rates(lines: &[String]) {
-    retry_where_threads_waited(1.0, || {
-        let differences = different_rates(lines);
-        if differences.is_empty() {
-            Ok(())
-        } else {
-            Err(differences.join("\n"))
-        }
-    });
-}
-
-fn different_rates(lines: &[String]) -> Vec<String> {
-    std::thread::scope(|scope| {
-        let runs: Vec<_> = lines
-            .iter()
-            .map(|line| (line, scope.spawn(move || rates_of_both(line))))
-            .collect();
-        runs.into_iter()
-            .filter_map(|(line, run)| {
-                let [theirs, ours] = run.join().expect("rates");
-                let same = theirs
-                    .iter()
-                    .zip(&ours)
-                    .all(|(a, b)| (a - b).abs() <= a.max(*b) * 0.04);
-                (!same).then(|| format!("{line}: fio {theirs:?}, fathom {ours:?}"))
-            })
-            .collect()
-    })
-}
-
-/// Regression 0321: syncs consumed the due times of writes, so that `rate_iops=500 fdatasync=1` did
-/// 248 writes per second.
-#[test]
-fn syncs_do_not_change_a_planned_rate() {
-    require!(Fio);
+        ["read", "write"].map(|way| json.number(&format!("/jobs/0/{way}/{figure}")))
+    };
     let syncs = [
-        "--fdatasync=1",
-        "--fdatasync=2",
-        "--fsync=1",
-        "--fsync=3",
-        "--fsync=2 --fdatasync=3",
-        "--fsync=2",
+        "",
+        "fdatasync=1",
+        "fdatasync=2",
+        "fsync=1",
+        "fsync=3",
+        "fsync=2 fdatasync=3",
     ];
-    let loads = [
-        "--rw=randwrite --rate_iops=500",
-        "--rw=randrw --rwmixread=70 --rate_iops=2100,900 --iodepth=8",
-    ];
-    let lines: Vec<String> = loads
-        .iter()
-        .flat_map(|load| syncs.iter().map(move |sync| format!("{load} {sync}")))
-        .collect();
-    assert_eq!(lines.len(), 12);
-    assert_same_rates(&lines);
-}
-
-/// Regression 0322: a mixed job with rates kept its read share, so that the slower direction
-/// delayed the other. As in fio, each direction has its own rate.
-#[test]
-fn each_direction_of_a_mix_has_the_rate_it_has_in_fio() {
-    require!(Fio);
-    let lines = [
-        "--rw=randrw --rwmixread=70 --rate_iops=1000",
-        "--rw=randrw --rate_iops=1000,250",
-        "--rw=rw --rate_iops=1000,250",
-        "--rw=randrw --rate=4m,1m",
-        "--rw=randrw --rate=4m,1m --bssplit=4k/50:8k/50",
-        "--rw=randrw --rwmixread=30 --rate=8m,2m --bs=8k,4k --iodepth=8",
-        "--rw=randrw --rwmixread=100 --rate_iops=500,200",
-    ]
-    .map(str::to_owned);
-    assert_same_rates(&lines);
-}
-
-/// Regression 0322: a direction without a rate was limited by the rate of the other. It runs as
-/// fast as possible.
-#[test]
-fn a_direction_without_a_rate_is_not_limited_by_the_other() {
-    require!(Fio);
-    for (options, rated, rate) in [
-        ("--rw=randrw --rate=,1m", 1, 1_048_576.0),
-        ("--rw=randrw --rate_iops=300, --rwmixread=20", 0, 300.0),
-    ] {
-        for [read, write] in rates_of_both(options) {
-            let (paced, free) = if rated == 0 {
-                (read, write)
-            } else {
-                (write, read)
-            };
-            assert!((paced - rate).abs() <= rate * 0.04, "{options}: {paced}");
-            assert!(free > 20.0 * paced, "{options}: {free}");
-        }
+    for sync in syncs {
+        let options = format!("rw=randwrite bs=4k rate_iops=500 {sync}");
+        assert_eq!(run(&options), [0.0, 5000.0], "{sync}");
+        let options = format!("rw=randrw bs=4k rwmixread=70 rate_iops=2100,900 iodepth=8 {sync}");
+        assert_eq!(run(&options), [21_000.0, 9000.0], "{sync}");
     }
+    for (options, expected) in [
+        (
+            "rw=randrw bs=4k rwmixread=70 rate_iops=1000",
+            [10_000.0, 10_000.0],
+        ),
+        ("rw=randrw bs=4k rate_iops=1000,250", [10_000.0, 2500.0]),
+        ("rw=rw bs=4k rate_iops=1000,250", [10_000.0, 2500.0]),
+        ("rw=randrw bs=4k rate=4m,1m", [41_943_040.0, 10_485_760.0]),
+    ] {
+        assert_eq!(run(options), expected, "{options}");
+    }
+    let [read, write] = run("rw=randrw bs=4k rate_iops=300, rwmixread=20");
+    assert_eq!(read, 3000.0);
+    // One server at a time: 10,000 per second less the reads.
+    assert!(write > 20.0 * read, "{write}");
 }
 
 /// Regression 0328: a job that ended by its size within `ramp_time` reported zeros and failed, and log
@@ -323,7 +265,7 @@ fn a_ramp_is_left_out_as_in_fio() {
             })
             .collect();
         let first = times.first().expect("a line");
-        assert!((first - 500).abs() < 60, "{program:?}: {times:?}");
-        assert!(times.last().is_some_and(|last| *last < 2100), "{times:?}");
+        // The first window of the log ends half a second after the ramp, not after the start.
+        assert!(*first >= 500 && times.len() <= 5, "{program:?}: {times:?}");
     }
 }

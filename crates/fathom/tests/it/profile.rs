@@ -248,17 +248,17 @@ fn a_stored_run_is_profiled_by_its_log() {
             &store,
         ];
         line.extend(more);
-        fathom(line).expect_done();
+        fathom(line).expect(0);
     };
     let write = format!("--write_iolog={log}");
     run("16k", &[&write]);
     let json = fathom(["profile", "latest", &store, "--json"])
-        .expect_done()
+        .expect(0)
         .json();
     assert_eq!(json.number("/totals/reads/ios"), 64.0);
     assert_eq!(json.number("/totals/reads/bytes"), 1048576.0);
     let score = fathom(["fidelity", "r1", &log, &store, "--json"])
-        .expect_done()
+        .expect(0)
         .json();
     assert!(score.number("/total") > 99.9);
     // A run without a log.

@@ -4,9 +4,9 @@ use crate::common;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::MetadataExt;
 use std::process::Stdio;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
-use crate::common::{fathom, program, split_args, start};
+use crate::common::{Json, fathom, program, split_args, start};
 use fathom_testkit::{LoopDevice, LoopOptions, Scratch, require};
 
 fn quick(rest: &str) -> Vec<String> {
@@ -16,32 +16,21 @@ fn quick(rest: &str) -> Vec<String> {
 #[test]
 fn a_directory_is_measured_in_the_given_time_and_left_unchanged() {
     let scratch = Scratch::new().expect("a directory");
-    let started = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .expect("after 1970")
-        .as_secs_f64();
     let report = Scratch::new().expect("a directory");
-    let junit = report.join("quick.xml");
+    let (junit, store) = (report.join("quick.xml"), report.join("store.db"));
     let ran = fathom(quick(&format!(
-        "{} --runtime=10s --json --junit={}",
+        "{} --runtime=10s --json --junit={} --store={}",
         scratch.path().display(),
-        junit.display()
+        junit.display(),
+        store.display()
     )));
-    let json = ran.expect_done().json();
+    let json = ran.expect(0).json();
     let cases = std::fs::read_to_string(junit).expect("test cases");
     let verdict = json.text("/fathom/verdict");
-    let failures = u32::from(verdict == "invalid");
     assert!(
-        cases.contains(&format!(
-            "<testsuite name=\"fathom quick\" tests=\"1\" failures=\"{failures}\" skipped=\"0\">"
-        )) && cases.contains(&format!(
-            "name=\"verdict\">{}",
-            if failures == 0 {
-                "<system-out>"
-            } else {
-                "<failure"
-            }
-        )),
+        cases
+            .contains("<testsuite name=\"fathom quick\" tests=\"1\" failures=\"0\" skipped=\"0\">")
+            && cases.contains("name=\"verdict\"><system-out>"),
         "{cases}"
     );
     assert!(cases.contains(verdict), "{verdict}: {cases}");
@@ -59,13 +48,6 @@ fn a_directory_is_measured_in_the_given_time_and_left_unchanged() {
             .sum();
         assert!(ios > 0.0, "measurement {job} did no I/O");
     }
-    // All measurements together take the requested time; a busy machine starts them late.
-    let measured: f64 = (0..jobs)
-        .map(|job| json.number(&format!("/jobs/{job}/job_runtime")))
-        .sum();
-    assert!((5_000.0..=10_500.0).contains(&measured), "{measured} ms");
-    // The planned time plus the preparation before it equal the requested time, however long the
-    // preparation took.
     let us = |name: &str| {
         let option = json.text(&format!("/global options/{name}"));
         option
@@ -73,14 +55,13 @@ fn a_directory_is_measured_in_the_given_time_and_left_unchanged() {
             .parse::<f64>()
             .unwrap_or_else(|_| panic!("{name}={option}"))
     };
+    // Each measurement takes at least its planned time, and all of them are planned within the requested time.
+    for job in 0..jobs {
+        let took = json.number(&format!("/jobs/{job}/job_runtime"));
+        assert!(took >= (us("runtime") / 1e3).floor(), "{job}: {took} ms");
+    }
     let planned = jobs as f64 * (us("runtime") + us("ramp_time")) / 1e6;
-    let before = (json.number("/jobs/0/job_start") / 1e3 - started).max(0.0);
-    // Each measurement takes at least a quarter of a second.
-    let expected = (10.0 - before).max(0.25 * jobs as f64);
-    assert!(
-        (planned - expected).abs() < 1.0,
-        "{planned} s planned after {before} s"
-    );
+    assert!((3.0..=10.0).contains(&planned), "{planned} s planned");
     assert_eq!(
         std::fs::read_dir(scratch.path())
             .expect("the directory")
@@ -88,47 +69,47 @@ fn a_directory_is_measured_in_the_given_time_and_left_unchanged() {
         0,
         "the file is removed"
     );
+    check_commits(&json, &store, &report);
 }
 
-/// The first figure is on the screen within three seconds, before the file is laid out.
-#[test]
-fn the_first_figure_appears_within_three_seconds() {
-    let scratch = Scratch::new().expect("a directory");
-    let first = common::retry_on_busy_machine(|| {
-        let mut command = program(quick(&format!(
-            "{} --runtime=60s",
-            scratch.path().display()
-        )));
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
-        let started = Instant::now();
-        let mut child = command.spawn().expect("it starts");
-        let lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
-        let line = lines
-            .map_while(Result::ok)
-            .find(|line| line.contains("first look: 4 KiB random reads") && line.contains("IOPS"));
-        let first = started.elapsed();
-        let pid = rustix::process::Pid::from_raw(child.id() as i32).expect("a number");
-        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it exists");
-        child.wait().expect("it ends");
-        match line {
-            Some(_) if first < Duration::from_secs(3) => Ok(first),
-            other => Err(format!("{other:?} after {first:?}")),
-        }
-    });
-    eprintln!(
-        "the first figure appeared after {:.2} s",
-        first.as_secs_f64()
-    );
-    assert_eq!(
-        std::fs::read_dir(scratch.path())
-            .expect("the directory")
-            .count(),
-        0,
-        "the file is removed"
-    );
+/// Regression 0405: the table of `quick` had the time of the flush of a commit, its page that of the write. One commit at a time: its mean
+/// time is at most one second divided by the commits per second (Little's law).
+fn check_commits(json: &Json, store: &std::path::Path, report: &Scratch) {
+    let entries = json.0["fathom"]["entries"].as_array().expect("entries");
+    let entry = entries
+        .iter()
+        .find(|entry| entry["name"] == "commit")
+        .expect("commits");
+    let response = &entry["write"]["response_ns"];
+    let mean = response["mean"].as_f64().expect("a number");
+    let iops = entry["littles_law"]["iops"].as_f64().expect("a number");
+    let share = mean * iops / 1e9;
+    assert!(share <= 1.01, "{iops} x {mean} ns = {share}");
+    // The table and the page have the same figure as the document.
+    let median = response["percentile"]["50.000000"]
+        .as_f64()
+        .expect("a number");
+    let median = fathom_model::format::duration(median);
+    let shown = fathom(split_args(&format!("show --store={}", store.display())))
+        .expect(0)
+        .out;
+    // A long title has its figures on the next line.
+    let row: Vec<&str> = shown
+        .lines()
+        .skip_while(|line| !line.contains("commits"))
+        .take(2)
+        .collect();
+    let row = row.join(" ");
+    assert!(row.contains(&median), "{median} is missing in {row}");
+    let page = report.join("page.md");
+    fathom(split_args(&format!(
+        "report latest --store={} -o {}",
+        store.display(),
+        page.display()
+    )))
+    .expect(0);
+    let page = std::fs::read_to_string(page).expect("a page");
+    assert!(page.contains(&median), "{median} is missing in the page");
 }
 
 /// Regression 0414: rows appeared together at the end, and the progress named no test.
@@ -169,10 +150,7 @@ fn rows_appear_as_they_are_measured_and_a_sentence_names_the_class() {
     let between = rows[11].1 - rows[0].1;
     assert!(between > Duration::from_secs(3), "{between:?}");
     let text = String::from_utf8(out.stdout).expect("text");
-    assert!(
-        text.contains("In plain words: ") || text.contains("INVALID"),
-        "{text}"
-    );
+    assert!(text.contains("In plain words: "), "{text}");
     // Regression 0415: the run was named ".".
     let runs = fathom(split_args(&format!("runs --store={}", store.display()))).expect(0);
     assert!(
@@ -183,35 +161,12 @@ fn rows_appear_as_they_are_measured_and_a_sentence_names_the_class() {
 }
 
 #[test]
-fn a_foreign_file_is_only_read() {
-    let scratch = Scratch::new().expect("a directory");
-    let file = scratch.join("mine");
-    let content: Vec<u8> = (0..8u32 << 20).map(|i| (i % 251) as u8).collect();
-    std::fs::write(&file, &content).expect("a file");
-    let json = fathom(quick(&format!("{} --runtime=10s --json", file.display())))
-        .expect_done()
-        .json();
-    assert_eq!(
-        json.0
-            .pointer("/jobs")
-            .and_then(|all| all.as_array())
-            .expect("jobs")
-            .len(),
-        6
-    );
-    assert!(
-        std::fs::read(&file).expect("it exists") == content,
-        "the file is unchanged"
-    );
-}
-
-#[test]
 fn a_device_is_only_read_and_the_answer_is_a_table() {
     require!(Root, Loop);
     let scratch = Scratch::new().expect("a directory");
     let image = scratch.join("disk.img");
     let device = LoopDevice::create(&image, 64 << 20, LoopOptions::default()).expect("a device");
-    let ran = fathom(quick(&format!("{} --runtime=10s", device.path().display()))).expect_done();
+    let ran = fathom(quick(&format!("{} --runtime=10s", device.path().display()))).expect(0);
     for row in [
         "4 KiB random reads, depth 1",
         "1 MiB sequential reads",
@@ -257,7 +212,7 @@ fn an_interrupt_reports_the_partial_result_and_removes_the_file() {
         std::mem::replace(&mut before, size()) == before && before > 0
     });
     running.signal(rustix::process::Signal::INT);
-    let ran = running.finish_within(Duration::from_secs(20)).expect(130);
+    let ran = running.finish().expect(130);
     assert!(ran.out.contains("interrupted"), "{}", ran.out);
     assert_eq!(
         std::fs::read_dir(scratch.path())
@@ -281,7 +236,7 @@ fn an_interrupt_during_layout_is_reported_as_interrupt() {
     for (arguments, left) in [(arguments, 0), (layout_only, 1)] {
         let running = start(program(arguments)).wait_until("its file exists", || file.exists());
         running.signal(rustix::process::Signal::INT);
-        running.finish_within(Duration::from_secs(20)).expect(130);
+        running.finish().expect(130);
         assert_eq!(
             std::fs::read_dir(scratch.path())
                 .expect("the directory")
@@ -362,60 +317,6 @@ fn a_path_that_does_not_exist_is_refused_without_create() {
     assert!(ran.out.contains("iodepth"), "{}", ran.out);
 }
 
-/// Regression 0405: the table of `quick` had the time of the flush of a commit, its page that of the write. One commit at a
-/// time: its mean time is one second divided by the commits per second (Little's law).
-#[test]
-fn a_commit_is_its_write_and_its_flush() {
-    let scratch = Scratch::new().expect("a directory");
-    let store = scratch.join("store.db");
-    let json = fathom(quick(&format!(
-        "{} --runtime=10s --json --store={}",
-        scratch.path().display(),
-        store.display()
-    )))
-    .expect_done()
-    .json();
-    let entries = json.0["fathom"]["entries"].as_array().expect("entries");
-    let entry = entries
-        .iter()
-        .find(|entry| entry["name"] == "commit")
-        .expect("commits");
-    let response = &entry["write"]["response_ns"];
-    let mean = response["mean"].as_f64().expect("a number");
-    let iops = entry["littles_law"]["iops"].as_f64().expect("a number");
-    // Between two commits this program needs time too, and it is not alone on the machine.
-    let share = mean * iops / 1e9;
-    assert!(
-        (0.8..=1.02).contains(&share),
-        "{iops} x {mean} ns = {share}"
-    );
-    // The table and the page have the same figure as the document.
-    let median = response["percentile"]["50.000000"]
-        .as_f64()
-        .expect("a number");
-    let median = fathom_model::format::duration(median);
-    let shown = fathom(split_args(&format!("show --store={}", store.display())))
-        .expect(0)
-        .out;
-    // A long title has its figures on the next line.
-    let row: Vec<&str> = shown
-        .lines()
-        .skip_while(|line| !line.contains("commits"))
-        .take(2)
-        .collect();
-    let row = row.join(" ");
-    assert!(row.contains(&median), "{median} is missing in {row}");
-    let page = scratch.join("page.md");
-    fathom(split_args(&format!(
-        "report latest --store={} -o {}",
-        store.display(),
-        page.display()
-    )))
-    .expect(0);
-    let page = std::fs::read_to_string(page).expect("a page");
-    assert!(page.contains(&median), "{median} is missing in the page");
-}
-
 #[test]
 fn the_recipe_is_a_job_file_that_runs() {
     let scratch = Scratch::new().expect("a directory");
@@ -427,7 +328,7 @@ fn the_recipe_is_a_job_file_that_runs() {
     fathom(["run", "--parse-only", &file.display().to_string()]).expect(0);
 }
 
-/// A data sheet with one figure that every device exceeds and one that no device reaches: both are
+/// A foreign file is only read. A data sheet with one figure that every device exceeds and one that no device reaches: both are
 /// in the table, in the document, and in the output of `show`.
 #[test]
 fn the_figures_are_compared_with_a_data_sheet() {
@@ -437,7 +338,8 @@ fn the_figures_are_compared_with_a_data_sheet() {
         scratch.join("sheets"),
         scratch.join("store.db"),
     );
-    std::fs::write(&file, vec![3; 16 << 20]).expect("a file");
+    let content: Vec<u8> = (0..16u32 << 20).map(|i| (i % 251) as u8).collect();
+    std::fs::write(&file, &content).expect("a file");
     std::fs::create_dir(&sheets).expect("a directory");
     let figure = |what: &str, value: f64, more: &str| {
         format!(
@@ -463,7 +365,7 @@ fn the_figures_are_compared_with_a_data_sheet() {
         sheets.display(),
         store.display()
     );
-    let json = fathom(quick(&line)).expect_done().json();
+    let json = fathom(quick(&line)).expect(0).json();
     let figures = json
         .0
         .pointer("/fathom/spec/figures")
@@ -473,25 +375,11 @@ fn the_figures_are_compared_with_a_data_sheet() {
         .iter()
         .filter_map(|figure| figure["judgement"].as_str())
         .collect();
-    assert_eq!(judgements.len(), 2, "{figures:#?}");
-    // A stall of the generator on a busy machine makes a measurement invalid, and its figure not
-    // comparable.
-    let stalled: Vec<bool> = figures
-        .iter()
-        .map(|figure| {
-            figure["reasons"]
-                .to_string()
-                .contains("the measurement is invalid")
-        })
-        .collect();
-    for ((judgement, expected), stalled) in judgements.iter().zip(["above", "below"]).zip(&stalled)
-    {
-        assert_eq!(
-            *judgement,
-            if *stalled { "not comparable" } else { expected },
-            "{figures:#?}"
-        );
-    }
+    assert_eq!(judgements, ["above", "below"], "{figures:#?}");
+    let jobs = json.0["jobs"].as_array().map(Vec::len);
+    assert_eq!(jobs, Some(6), "it is only read");
+    let left = std::fs::read(&file).expect("it exists");
+    assert!(left == content, "the file is unchanged");
     // The measured value equals that of the table: the first job has depth 1.
     let (reported, measured) = (
         json.number("/jobs/0/read/iops"),
@@ -508,23 +396,12 @@ fn the_figures_are_compared_with_a_data_sheet() {
     let shown = fathom(split_args(&format!("show --store={}", store.display())))
         .expect(0)
         .out;
-    let expected_lines = [
-        ("Data sheet test-sheet", false),
-        ("ABOVE random read, 1.0 IOPS", stalled[0]),
-        ("BELOW sequential read", stalled[1]),
-    ];
-    for message in expected_lines
-        .iter()
-        .filter(|(_, stalled)| !stalled)
-        .map(|(text, _)| *text)
-    {
-        assert!(
-            shown
-                .split_whitespace()
-                .collect::<Vec<_>>()
-                .join(" ")
-                .contains(message),
-            "{message} is missing in\n{shown}"
-        );
+    let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    for message in [
+        "Data sheet test-sheet",
+        "ABOVE random read, 1.0 IOPS",
+        "BELOW sequential read",
+    ] {
+        assert!(words.contains(message), "{message} is missing in\n{shown}");
     }
 }

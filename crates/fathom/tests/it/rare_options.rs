@@ -6,9 +6,7 @@ use crate::common;
 use crate::peer;
 use std::path::Path;
 
-use crate::common::{
-    device_code, fathom, filename_arg, lock_machine_shared, program, split_args, start, wait_until,
-};
+use crate::common::{device_code, fathom, filename_arg, program, split_args, start, wait_until};
 use crate::peer::{FATHOM_FIO, FIO, Fixture, number, run};
 use fathom_testkit::{
     Corruption, DeviceOptions, FaultDevice, Latency, LoopDevice, LoopOptions, Scratch, require,
@@ -57,7 +55,6 @@ fn sequence(program: &[&str], options: &str) -> Vec<String> {
 #[test]
 fn a_backlog_is_read_back_in_batches_as_fio_does() {
     require!(Root, Fuse, Fio);
-    let _lock = lock_machine_shared();
     for options in [
         "--verify_backlog=8 --verify_backlog_batch=4",
         "--verify_backlog=8 --verify_backlog_batch=3",
@@ -123,7 +120,6 @@ fn saved(directory: &Path) -> Vec<(String, Vec<u8>)> {
 #[test]
 fn wrong_blocks_are_saved_as_fio_saves_them() {
     require!(Fio);
-    let _lock = lock_machine_shared();
     for (kind, names) in [
         (
             "--verify=pattern --verify_pattern=0xdeadbeef",
@@ -181,7 +177,6 @@ fn wrong_blocks_are_saved_as_fio_saves_them() {
 /// none are saved.
 #[test]
 fn wrong_blocks_of_our_own_stamps_are_saved_too() {
-    let _lock = lock_machine_shared();
     let directory = Scratch::new().expect("a directory");
     let before = write_and_corrupt(directory.path(), &FATHOM_FIO, "--verify=fathom");
     std::fs::create_dir(directory.join("left")).expect("a directory");
@@ -219,7 +214,6 @@ fn wrong_blocks_of_our_own_stamps_are_saved_too() {
 /// and threads named `verify` find them.
 #[test]
 fn verify_async_threads_verify_in_parallel() {
-    let _lock = lock_machine_shared();
     for kind in ["md5", "fathom"] {
         let found = |threads: &str| {
             let directory = Scratch::new().expect("a directory");
@@ -259,7 +253,6 @@ fn verify_async_threads_verify_in_parallel() {
 /// The writes of a replay are verified after it; overwritten blocks are verified only once.
 #[test]
 fn replayed_writes_are_verified() {
-    let _lock = lock_machine_shared();
     let directory = Scratch::new().expect("a directory");
     // The second write covers half of the first, the fourth repeats the third, the fifth is
     // trimmed.
@@ -295,7 +288,6 @@ fn replayed_writes_are_verified() {
 #[test]
 fn a_lost_write_of_a_replay_is_found() {
     require!(Root, Fuse);
-    let _lock = lock_machine_shared();
     let device = FaultDevice::mount(DeviceOptions {
         size: 1 << 20,
         ..DeviceOptions::default()
@@ -481,7 +473,6 @@ fn the_scheduler_is_switched_and_restored() {
 #[test]
 fn offloaded_jobs_serialise_overlapping_writes() {
     require!(Root, Fuse);
-    let _lock = lock_machine_shared();
     let overlapping_pairs = |serialize: u8| {
         let latency = Latency {
             write_us: 2000,
@@ -596,7 +587,6 @@ impl Drop for HugePagePool {
 #[test]
 fn huge_page_buffers_come_from_the_pool_as_those_of_fio() {
     require!(Root, Fio);
-    let _lock = common::lock_machine_exclusive();
     let directory = Scratch::new().expect("a directory");
     let run = |fathom: bool, mem: &str| {
         let mut command = if fathom {

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use crate::common::{Completed, fathom, filename_arg, lock_machine_shared, split_args};
+use crate::common::{Completed, fathom, filename_arg, split_args};
 use fathom_testkit::{Scratch, skip};
 use serde_json::Value;
 
@@ -272,7 +272,6 @@ fn fio2gnuplot_reads_the_logs() {
     if Command::new(TOOL).arg("--help").output().is_err() {
         return skip("fio2gnuplot is not installed (it comes with fio)");
     }
-    let _lock = lock_machine_shared();
     let scratch = Scratch::new().expect("a directory");
     let prefix = scratch.join("x").display().to_string();
     run_formats(

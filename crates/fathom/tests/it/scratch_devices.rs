@@ -4,9 +4,7 @@ use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{
-    Completed, FATHOM, device_code, filename_arg, lock_machine_shared, program, sh, start,
-};
+use crate::common::{Completed, FATHOM, device_code, filename_arg, program, sh, start};
 use fathom_testkit::{FsKind, LoopDevice, LoopOptions, Mount, Scratch, require};
 
 const MIB: u64 = 1 << 20;
@@ -92,7 +90,6 @@ impl Setup {
 #[test]
 fn a_scratch_device_is_written_again_without_a_code() {
     require!(Root, Loop);
-    let _lock = lock_machine_shared();
     let (setup, device) = Setup::new();
     setup.assert_refused(device.path(), "--destroy=");
     let path = device.path().display().to_string();
@@ -111,7 +108,7 @@ fn a_scratch_device_is_written_again_without_a_code() {
     setup.add(device.path());
     for personality in ["run", "fio", "run"] {
         let before = setup.contents();
-        setup.write(personality, device.path()).expect_done();
+        setup.write(personality, device.path()).expect(0);
         assert!(before != setup.contents(), "{personality} wrote");
     }
     let listed = setup.fathom(&["devices", "--scratch", "list"]).expect(0);
@@ -131,7 +128,6 @@ fn a_scratch_device_is_written_again_without_a_code() {
 #[test]
 fn a_scratch_device_is_recognised_by_its_backing_file() {
     require!(Root, Loop);
-    let _lock = lock_machine_shared();
     let (setup, device) = Setup::new();
     setup.add(device.path());
     let path = device.path().to_owned();
@@ -143,7 +139,7 @@ fn a_scratch_device_is_recognised_by_its_backing_file() {
         setup.assert_refused(device.path(), "--destroy=");
     }
     let again = LoopDevice::attach(&setup.image, LoopOptions::default()).expect("a loop device");
-    setup.write("run", again.path()).expect_done();
+    setup.write("run", again.path()).expect(0);
     drop((device, again));
 
     // A part of the same file, and a larger one, are other devices.
@@ -160,10 +156,9 @@ fn a_scratch_device_is_recognised_by_its_backing_file() {
 #[test]
 fn a_scratch_device_that_others_use_is_refused() {
     require!(Root, Loop);
-    let _lock = lock_machine_shared();
     let (setup, device) = Setup::new();
     setup.add(device.path());
-    setup.write("run", device.path()).expect_done();
+    setup.write("run", device.path()).expect(0);
     let path = device.path().display();
 
     let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::EXCL | rustix::fs::OFlags::CLOEXEC;
@@ -183,7 +178,7 @@ fn a_scratch_device_that_others_use_is_refused() {
     // One confirmation of the file system is enough, also where its superblock survives each run.
     setup.add(device.path());
     for _ in 0..3 {
-        setup.write("fio", device.path()).expect_done();
+        setup.write("fio", device.path()).expect(0);
         assert_eq!(
             setup.contents()[1024 + 56..1024 + 58],
             [0x53, 0xEF],
@@ -216,7 +211,6 @@ fn a_scratch_device_that_others_use_is_refused() {
 #[test]
 fn a_scratch_list_that_others_may_write_is_ignored() {
     require!(Root, Loop);
-    let _lock = lock_machine_shared();
     let (setup, device) = Setup::new();
     setup.add(device.path());
     let allow = |path: &Path, mode| {
@@ -228,7 +222,7 @@ fn a_scratch_list_that_others_may_write_is_ignored() {
     allow(&setup.config().join("fathom"), 0o777);
     setup.assert_refused(device.path(), "writable by nobody else");
     allow(&setup.config().join("fathom"), 0o755);
-    setup.write("run", device.path()).expect_done();
+    setup.write("run", device.path()).expect(0);
     std::os::unix::fs::chown(setup.list(), Some(65534), None).expect("chown");
     setup.assert_refused(device.path(), "must belong to");
     std::os::unix::fs::chown(setup.list(), Some(0), None).expect("chown");
@@ -240,7 +234,6 @@ fn a_scratch_list_that_others_may_write_is_ignored() {
 #[test]
 fn the_system_has_a_list_of_scratch_devices() {
     require!(Root, Loop);
-    let _lock = lock_machine_shared();
     let (setup, device) = Setup::new();
     let etc = setup.directory.join("etc");
     let copied = Command::new("cp").arg("-a").arg("/etc").arg(&etc).status();
@@ -286,7 +279,6 @@ fn the_system_has_a_list_of_scratch_devices() {
 #[test]
 fn scripts_in_device_mode_run_unchanged() {
     require!(Root, Loop);
-    let _lock = lock_machine_shared();
     let (setup, device) = Setup::new();
     let bin = setup.directory.join("bin");
     std::fs::create_dir(&bin).expect("a directory");
@@ -360,7 +352,6 @@ done"#,
 #[test]
 fn alternating_runs_of_fio_and_fathom_need_one_permission() {
     require!(Fio);
-    let _lock = lock_machine_shared();
     let directory = Scratch::new().expect("a directory");
     let job = "[bench]\nrw=randwrite\nbs=4k\nsize=8m\nioengine=psync\n";
     std::fs::write(directory.join("job.fio"), job).expect("a job file");
@@ -385,18 +376,18 @@ fn alternating_runs_of_fio_and_fathom_need_one_permission() {
         .to_owned();
     let option = format!("--destroy-all-in={permission}");
     for personality in ["run", "fio", "run"] {
-        run(personality, &[&option]).expect_done();
+        run(personality, &[&option]).expect(0);
         fio();
     }
     // A part by fathom, a part by fio.
-    run("run", &[&option, "--set=io_size=1m"]).expect_done();
+    run("run", &[&option, "--set=io_size=1m"]).expect(0);
     fio();
     let two = job
         .replace("randwrite", "write")
         .replace("[bench]", "[bench]\nnumjobs=2");
     std::fs::write(directory.join("job.fio"), two).expect("a job file");
     fio();
-    run("fio", &[&option]).expect_done();
+    run("fio", &[&option]).expect(0);
 
     // The file of another name, a foreign content, a second name, and another directory are not covered.
     let file = directory.join("bench.0.0");
@@ -450,7 +441,6 @@ fn alternating_runs_of_fio_and_fathom_need_one_permission() {
 #[test]
 fn a_refused_sweep_names_only_options_of_sweep() {
     require!(Fio);
-    let _lock = lock_machine_shared();
     let directory = Scratch::new().expect("a directory");
     let job = "[bench]\nrw=randwrite\nbs=4k\nsize=1m\nioengine=psync\n";
     std::fs::write(directory.join("job.fio"), job).expect("a job file");

@@ -3,7 +3,7 @@
 
 mod support;
 
-use crate::common::{fathom, program};
+use crate::common::{fathom, program, wait_until};
 use fathom_testkit::Scratch;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -141,7 +141,7 @@ fn regression_0983_simulated_runs_are_marked_and_have_trends_of_their_own() {
         "--store",
         store.to_str().expect("a name"),
     ])
-    .expect_done();
+    .expect(0);
     let server = Server::start(&store);
     let list = server.page("/");
     for text in ["sim (simulated)", "sweep (simulated)", SHOWN] {
@@ -745,14 +745,14 @@ fn a_receiver_is_sent_the_end_of_a_run() {
     receiver.set_nonblocking(true).expect("a setting");
     let job = scratch.path().join("reads.fio");
     let store = store.to_str().expect("a name");
-    let ran = fathom([
+    fathom([
         "run",
         job.to_str().expect("a name"),
         "--store",
         store,
         "--quiet",
-    ]);
-    assert!([0, 1].contains(&ran.code()), "{}", ran.err);
+    ])
+    .expect(0);
     // The first attempt fails, the second is accepted.
     let (mut bodies, mut signature) = (Vec::new(), String::new());
     for answer in ["HTTP/1.1 500 No\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n"] {
@@ -948,14 +948,14 @@ fn regression_1300_a_receiver_with_tls_is_sent_the_end_of_a_run() {
     );
     server.page("/");
     let job = scratch.path().join("reads.fio");
-    let ran = fathom([
+    fathom([
         "run",
         job.to_str().expect("a name"),
         "--store",
         store.to_str().expect("a name"),
         "--quiet",
-    ]);
-    assert!([0, 1].contains(&ran.code()), "{}", ran.err);
+    ])
+    .expect(0);
     let [refused, accepted] = &receivers;
     assert!(
         accepted
@@ -1109,8 +1109,7 @@ fn regression_0995_groups_of_runs_are_compared() {
     let job = scratch.path().join("reads.fio");
     for _ in 0..2 {
         let job = job.to_str().expect("a name");
-        let ran = fathom(["run", job, "--store", store, "--quiet"]);
-        assert!([0, 1].contains(&ran.code()), "{}", ran.err);
+        fathom(["run", job, "--store", store, "--quiet"]).expect(0);
     }
     for (run, state) in [
         ("r1", "before"),
@@ -1126,7 +1125,7 @@ fn regression_0995_groups_of_runs_are_compared() {
             "--store",
             store,
         ])
-        .expect_done();
+        .expect(0);
     }
     let server = Server::start(&path);
     let page = server.page("/compare?group=r1,r2&group=r4%20r5");
@@ -1197,24 +1196,11 @@ fn regression_0996_experiments_are_grids_of_their_cells() {
     assert!(!page.contains("data-again"), "nothing is running: {page}");
 }
 
-/// CPU time of a process in seconds: proc_pid_stat(5), fields 14 and 15, in hundredths.
-fn cpu_seconds(pid: u32) -> f64 {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("a process");
-    let (_, after) = stat.rsplit_once(')').expect("a name");
-    let fields: Vec<f64> = after
-        .split_whitespace()
-        .filter_map(|field| field.parse().ok())
-        .collect();
-    // Without the state, which is a letter.
-    (fields[10] + fields[11]) / 100.0
-}
-
-/// Regression 1303: nothing was known of what the server costs a run on its host. A hundred viewers take at most 2 % of a CPU, which is
-/// 1 % of a host with two; a server that takes more says so, on standard error and to the viewers.
+/// Regression 1303: nothing was known of what the server costs a run on its host. A server that takes more than 1 % of the CPUs says so, on
+/// standard error and to its viewers. What a hundred viewers cost, `cargo xtask measure` says.
 #[test]
-fn regression_1303_viewers_cost_little_and_a_busy_server_says_so() {
+fn regression_1303_a_busy_server_says_so() {
     const VIEWERS: usize = 100;
-    const LIMIT: f64 = 0.02;
     let scratch = Scratch::new().expect("a directory");
     let store = store(&scratch);
     let messages = scratch.path().join("messages");
@@ -1247,29 +1233,17 @@ fn regression_1303_viewers_cost_little_and_a_busy_server_says_so() {
             stream
         })
         .collect();
-    let mut read_for = |seconds: f64| -> (usize, f64, f64) {
-        let (begin, used) = (std::time::Instant::now(), cpu_seconds(server.child.id()));
-        let (mut events, mut part) = (0, [0; 1 << 16]);
-        while begin.elapsed().as_secs_f64() < seconds {
-            for viewer in &mut viewers {
-                while let Ok(read @ 1..) = viewer.read(&mut part) {
-                    let text = String::from_utf8_lossy(&part[..read]);
-                    events += text.matches("event: figures").count();
-                }
+    // Each viewer is sent figures again and again.
+    let (mut events, mut part) = (0, [0; 1 << 16]);
+    wait_until("the viewers see figures", || {
+        for viewer in &mut viewers {
+            while let Ok(read @ 1..) = viewer.read(&mut part) {
+                let text = String::from_utf8_lossy(&part[..read]);
+                events += text.matches("event: figures").count();
             }
-            std::thread::sleep(Duration::from_millis(50));
         }
-        let used = cpu_seconds(server.child.id()) - used;
-        (events, used, begin.elapsed().as_secs_f64())
-    };
-    read_for(1.0);
-    let (events, used, seconds) = read_for(6.0);
-    // A busy machine delays some; a viewer without events costs nothing.
-    assert!(events >= 2 * VIEWERS, "{events} events in {seconds} s");
-    assert!(
-        used <= LIMIT * seconds,
-        "{used} s of CPU time in {seconds} s"
-    );
+        events >= 2 * VIEWERS
+    });
     // Pages that are made without a pause.
     let said = |text: &str| text.contains("of the CPUs of this host while r4 is measured on it");
     let begin = std::time::Instant::now();

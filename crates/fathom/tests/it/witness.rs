@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Once, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
-use crate::common::{Completed, FATHOM, fathom, lock_machine_shared, program, start};
+use crate::common::{Completed, FATHOM, fathom, program, start};
 use fathom_testkit::{
     ControlGroup, Limit, LoopDevice, LoopOptions, Scratch, Throttle, require, skip,
 };
@@ -487,7 +487,6 @@ fn block_io_is_traced() {
 #[test]
 fn a_limit_of_a_control_group_is_named() {
     require!(Loop, BlkioV1);
-    let _turn = lock_machine_shared();
     let directory = Scratch::new().expect("a directory");
     let device = loop_device(&directory, 16 * MIB);
     let throttle = Throttle::new().expect("a group");

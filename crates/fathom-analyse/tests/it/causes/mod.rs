@@ -27,6 +27,7 @@ pub struct Cause {
     pub test: (&'static str, &'static str),
 }
 
+const MEASURED: &str = "crates/fathom/tests/measure/findings.rs";
 const FINDINGS_RS: &str = "crates/fathom/tests/it/findings.rs";
 const ERRORS: &str = "crates/fathom/tests/it/silent_errors.rs";
 const STALL: &str = "crates/fathom/tests/it/stall.rs";
@@ -70,14 +71,14 @@ pub const CAUSES: &[Cause] = &[
         "CPU-bound generator mistaken for the device's limit",
         &["TOOL_BOUND"],
         Trigger::Real,
-        (FINDINGS_RS, "the_generator_is_the_limit"),
+        (MEASURED, "the_generator_is_the_limit"),
     ),
     cause(
         "4",
         "Stolen CPU time and noisy neighbours",
         &["HOST_BUSY", "STEAL", "WORKER_WAITED"],
         Trigger::Real,
-        (FINDINGS_RS, "noisy_neighbours"),
+        (MEASURED, "noisy_neighbours"),
     ),
     cause(
         "5",
@@ -132,7 +133,7 @@ pub const CAUSES: &[Cause] = &[
         "12",
         "Histogram clamped",
         &["FIO_BINS_CLAMPED", "HISTOGRAM_OVERFLOW"],
-        Trigger::Real,
+        Trigger::Simulated("a device of 20 s"),
         (
             "crates/fathom/tests/it/known_answers.rs",
             "twenty_seconds_are_twenty_seconds",
@@ -156,7 +157,7 @@ pub const CAUSES: &[Cause] = &[
         "15",
         "Percentiles merged by averaging (in published results; fathom merges histograms)",
         &["PERCENTILES_AVERAGED"],
-        Trigger::Real,
+        Trigger::Simulated("the percentiles of two jobs of fio"),
         (CHECK, "averaged_percentiles_are_detected"),
     ),
     cause(
@@ -178,14 +179,17 @@ pub const CAUSES: &[Cause] = &[
         "Not in steady state",
         &["NOT_STEADY"],
         Trigger::Real,
-        (FINDINGS_RS, "a_device_that_slows_down"),
+        (MEASURED, "a_device_that_slows_down"),
     ),
     cause(
         "18",
         "Thermal throttling",
         &["TOO_HOT", "CPU_SLOWED"],
         Trigger::Simulated("temperature and frequency sensors"),
-        (STAGED, "an_overheating_device"),
+        (
+            "crates/fathom/tests/measure/staged.rs",
+            "an_overheating_device",
+        ),
     ),
     cause(
         "19",
@@ -198,7 +202,7 @@ pub const CAUSES: &[Cause] = &[
             "CEILING_BY_SIZE",
         ],
         Trigger::Real,
-        (FINDINGS_RS, "a_rate_limiter"),
+        (MEASURED, "a_rate_limiter"),
     ),
     cause(
         "20",

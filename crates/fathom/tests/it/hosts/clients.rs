@@ -77,7 +77,6 @@ fn fio_server() -> (Running, u16) {
 fn the_document_is_that_of_a_client_of_fio() {
     require!(Nats);
     require!(Fio);
-    let _lock = lock_machine_shared();
     let (server, scratch) = (Server::start(), Scratch::new().expect("scratch"));
     let job = scratch.join("job.fio");
     fs::write(&job, JOBS).expect("a job file");
@@ -147,7 +146,6 @@ fn the_document_is_that_of_a_client_of_fio() {
 #[test]
 fn a_file_of_hosts_and_own_job_files() {
     require!(Nats);
-    let _lock = lock_machine_shared();
     let (server, scratch) = (Server::start(), Scratch::new().expect("scratch"));
     let (job, other, hosts) = (
         scratch.join("job.fio"),

@@ -3,16 +3,31 @@
 //! Loads have a fixed number of I/Os, and traces are compared with what fio says that it issued, so that figures depend little on how
 //! fast the machine is.
 
-use std::path::Path;
-
-use crate::common::{
-    Json, fathom, lock_machine_shared, program, retry_on_busy_machine, split_args, start,
-};
-use fathom_testkit::{
-    DeviceOptions, FaultDevice, Latency, LoopDevice, LoopOptions, Scratch, require,
-};
+use crate::common::{Json, fathom, program, split_args, start};
+use crate::scene::Scene;
+use fathom_testkit::Need;
+use fathom_testkit::{DeviceOptions, FaultDevice, Latency, LoopDevice, LoopOptions, Scratch};
 use fathom_trace::Tracefs;
 use rustix::process::Signal;
+use std::path::Path;
+
+pub const SCENES: &[Scene] = &[
+    Scene::check(
+        "paced reads come back",
+        &[Need::Loop, Need::Fuse, Need::Fio],
+        paced_reads_come_back,
+    ),
+    Scene::check(
+        "a hot region comes back",
+        &[Need::Loop, Need::Fuse, Need::Fio],
+        a_hot_region_comes_back,
+    ),
+    Scene::check(
+        "a log with flushes comes back",
+        &[Need::Loop, Need::Fuse, Need::Fio],
+        a_log_with_flushes_comes_back,
+    ),
+];
 
 /// What fio counted.
 struct Issued {
@@ -54,14 +69,14 @@ struct RoundTrip {
 }
 
 /// A device whose latency is its own: 1 ms, whatever else the machine does.
-struct Scene {
+struct Setup {
     device: LoopDevice,
     scratch: Scratch,
     _fault: FaultDevice,
 }
 
-impl Scene {
-    fn new() -> Scene {
+impl Setup {
+    fn new() -> Setup {
         let latency = Latency {
             read_us: 1000,
             write_us: 1000,
@@ -72,7 +87,7 @@ impl Scene {
             ..DeviceOptions::default()
         })
         .expect("a fault device");
-        Scene {
+        Setup {
             device: LoopDevice::attach(&fault.path(), LoopOptions::default())
                 .expect("a loop device"),
             scratch: Scratch::new().expect("a directory"),
@@ -150,7 +165,7 @@ impl Scene {
     }
 
     fn profile(&self, trace: &str) -> Json {
-        fathom(["profile", trace, "--json"]).expect_done().json()
+        fathom(["profile", trace, "--json"]).expect(0).json()
     }
 
     /// The load becomes a trace, a job file and another trace of as many I/Os.
@@ -162,7 +177,7 @@ impl Scene {
         line.extend(split_args(load));
         let (original, issued) = self.capture("original.trace", &line)?;
         let job = self.scratch.join("copy.fio");
-        let made = fathom(["profile", &original, "-o", &job.display().to_string()]).expect_done();
+        let made = fathom(["profile", &original, "-o", &job.display().to_string()]).expect(0);
         if !made.err.contains("scores ") {
             return Err(format!("no score: {}", made.err));
         }
@@ -171,7 +186,7 @@ impl Scene {
         self.redirect(&job, &text, &profile);
         let (copy, _) = self.capture("copy.trace", &[job.display().to_string()])?;
         let scores = fathom(["fidelity", &original, &copy, "--json"])
-            .expect_done()
+            .expect(0)
             .json();
         Ok(RoundTrip {
             original: profile,
@@ -226,112 +241,97 @@ fn check_scores(scores: &Json, least: &[(&str, f64)]) -> Result<(), String> {
     Ok(())
 }
 
-#[test]
-fn paced_reads_come_back() {
-    require!(Loop, Fuse, Fio);
-    let _machine = lock_machine_shared();
-    let scene = Scene::new();
-    retry_on_busy_machine(|| {
-        // 2,000 reads of 8 KiB: fewer than blocks, since fio repeats its offsets after as many.
-        let trip = scene.round_trip(
-            "--rw=randread --bs=8k --direct=1 --ioengine=libaio --iodepth=64 --norandommap --size=16m \
-             --io_size=16384000 --rate_iops=600 --rate_process=poisson",
-        )?;
-        let RoundTrip {
-            original,
-            copy,
-            scores,
-            ..
-        } = &trip;
-        // The rate is that of the load, and the job file asks for it.
-        near("rate", original.number("/iops"), trip.issued.iops, 0.05)?;
-        let asked = trip
-            .job
-            .lines()
-            .find_map(|line| line.strip_prefix("rate_iops="));
-        let asked = asked.and_then(|rate| rate.parse().ok()).unwrap_or(0.0);
-        near("asked rate", asked, original.number("/iops"), 0.01)?;
-        for profile in [original, copy] {
-            near("reads", profile.number("/totals/reads/ios"), 2000.0, 0.01)?;
-            if profile.0["read_sizes"][0][0] != 8192 {
-                return Err(format!("sizes: {}", profile.0["read_sizes"]));
-            }
-            // Of 2,048 blocks, so many reads touch 1 - exp(-2000/2048).
-            let expected = 16.0 * 1048576.0 * (1.0 - (-2000.0_f64 / 2048.0).exp());
-            near("footprint", profile.number("/footprint"), expected, 0.05)?;
+fn paced_reads_come_back() -> Result<(), String> {
+    let scene = Setup::new();
+    // 2,000 reads of 8 KiB: fewer than blocks, since fio repeats its offsets after as many.
+    let trip = scene.round_trip(
+        "--rw=randread --bs=8k --direct=1 --ioengine=libaio --iodepth=64 --norandommap --size=16m \
+         --io_size=16384000 --rate_iops=600 --rate_process=poisson",
+    )?;
+    let RoundTrip {
+        original,
+        copy,
+        scores,
+        ..
+    } = &trip;
+    // The rate is that of the load, and the job file asks for it.
+    near("rate", original.number("/iops"), trip.issued.iops, 0.05)?;
+    let asked = trip
+        .job
+        .lines()
+        .find_map(|line| line.strip_prefix("rate_iops="));
+    let asked = asked.and_then(|rate| rate.parse().ok()).unwrap_or(0.0);
+    near("asked rate", asked, original.number("/iops"), 0.01)?;
+    for profile in [original, copy] {
+        near("reads", profile.number("/totals/reads/ios"), 2000.0, 0.01)?;
+        if profile.0["read_sizes"][0][0] != 8192 {
+            return Err(format!("sizes: {}", profile.0["read_sizes"]));
         }
-        check_scores(
-            scores,
-            &[
-                ("sizes", 98.0),
-                ("mix", 98.0),
-                ("footprint", 95.0),
-                ("miss-ratio curve", 90.0),
-            ],
-        )
-    });
+        // Of 2,048 blocks, so many reads touch 1 - exp(-2000/2048).
+        let expected = 16.0 * 1048576.0 * (1.0 - (-2000.0_f64 / 2048.0).exp());
+        near("footprint", profile.number("/footprint"), expected, 0.05)?;
+    }
+    check_scores(
+        scores,
+        &[
+            ("sizes", 98.0),
+            ("mix", 98.0),
+            ("footprint", 95.0),
+            ("miss-ratio curve", 90.0),
+        ],
+    )
 }
 
-#[test]
-fn a_hot_region_comes_back() {
-    require!(Loop, Fuse, Fio);
-    let _machine = lock_machine_shared();
-    let scene = Scene::new();
-    retry_on_busy_machine(|| {
-        // 4,000 reads of 4 KiB.
-        let trip = scene.round_trip(
-            "--rw=randread --bs=4k --direct=1 --ioengine=libaio --iodepth=2 --norandommap --size=16m \
-             --random_distribution=zoned:90/10:10/90 --io_size=16384000",
-        )?;
-        for profile in [&trip.original, &trip.copy] {
-            // Nine of ten reads in a tenth of 16 MiB: even with the first reads a cache of 3.2 MiB misses
-            // less than half; of uniform reads it misses four of five.
-            let curve = profile.0["miss_ratio"].as_array().expect("a curve");
-            let at = curve
-                .iter()
-                .rfind(|point| point[0].as_f64() <= Some(3.2 * 1048576.0));
-            let misses = at.and_then(|point| point[1].as_f64()).unwrap_or(1.0);
-            if misses > 0.5 {
-                return Err(format!("{misses} misses"));
-            }
+fn a_hot_region_comes_back() -> Result<(), String> {
+    let scene = Setup::new();
+    // 4,000 reads of 4 KiB.
+    let trip = scene.round_trip(
+        "--rw=randread --bs=4k --direct=1 --ioengine=libaio --iodepth=2 --norandommap --size=16m \
+         --random_distribution=zoned:90/10:10/90 --io_size=16384000",
+    )?;
+    for profile in [&trip.original, &trip.copy] {
+        // Nine of ten reads in a tenth of 16 MiB: even with the first reads a cache of 3.2 MiB misses
+        // less than half; of uniform reads it misses four of five.
+        let curve = profile.0["miss_ratio"].as_array().expect("a curve");
+        let at = curve
+            .iter()
+            .rfind(|point| point[0].as_f64() <= Some(3.2 * 1048576.0));
+        let misses = at.and_then(|point| point[1].as_f64()).unwrap_or(1.0);
+        if misses > 0.5 {
+            return Err(format!("{misses} misses"));
         }
-        // A job file has whole percentages. The reads of the cold region are 10 %, some 379 of its blocks beside 410 hot ones; as 12 %
-        // they are 450. So the footprints differ by up to 8 %, and by chance, with a deviation of 19 blocks on each side, by three
-        // times 3 % more. A uniform copy would touch 2,553 blocks and score 31.
-        //
-        // Not sequentiality, which scored below 95 on a machine with twice as many busy threads as CPUs: the cause is not known yet.
-        check_scores(
-            &trip.scores,
-            &[
-                ("sizes", 98.0),
-                ("mix", 98.0),
-                ("footprint", 80.0),
-                ("miss-ratio curve", 90.0),
-            ],
-        )
-    });
+    }
+    // A job file has whole percentages. The reads of the cold region are 10 %, some 379 of its blocks beside 410 hot ones; as 12 %
+    // they are 450. So the footprints differ by up to 8 %, and by chance, with a deviation of 19 blocks on each side, by three
+    // times 3 % more. A uniform copy would touch 2,553 blocks and score 31.
+    //
+    // Not sequentiality, which scored below 95 on a machine with twice as many busy threads as CPUs: the cause is not known yet.
+    check_scores(
+        &trip.scores,
+        &[
+            ("sizes", 98.0),
+            ("mix", 98.0),
+            ("footprint", 80.0),
+            ("miss-ratio curve", 90.0),
+        ],
+    )
 }
 
-#[test]
-fn a_log_with_flushes_comes_back() {
-    require!(Loop, Fuse, Fio);
-    let _machine = lock_machine_shared();
-    let scene = Scene::new();
-    retry_on_busy_machine(|| {
-        // 1,600 writes of 12 KiB.
-        let trip = scene.round_trip(
-            "--rw=write --bs=12k --direct=1 --ioengine=psync --fsync=4 --size=12m --io_size=19660800",
-        )?;
-        for profile in [&trip.original, &trip.copy] {
-            let (writes, flushes) = (
-                profile.number("/totals/writes/ios"),
-                profile.number("/totals/flushes/ios"),
-            );
-            near("writes for each flush", writes / flushes, 4.0, 0.05)?;
-        }
-        check_scores(
-            &trip.scores,
-            &[("sizes", 98.0), ("mix", 95.0), ("sequentiality", 95.0)],
-        )
-    });
+fn a_log_with_flushes_comes_back() -> Result<(), String> {
+    let scene = Setup::new();
+    // 1,600 writes of 12 KiB.
+    let trip = scene.round_trip(
+        "--rw=write --bs=12k --direct=1 --ioengine=psync --fsync=4 --size=12m --io_size=19660800",
+    )?;
+    for profile in [&trip.original, &trip.copy] {
+        let (writes, flushes) = (
+            profile.number("/totals/writes/ios"),
+            profile.number("/totals/flushes/ios"),
+        );
+        near("writes for each flush", writes / flushes, 4.0, 0.05)?;
+    }
+    check_scores(
+        &trip.scores,
+        &[("sizes", 98.0), ("mix", 95.0), ("sequentiality", 95.0)],
+    )
 }
