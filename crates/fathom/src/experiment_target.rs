@@ -124,7 +124,15 @@ pub fn resolve_target(
                 false,
             ))
         }
-        Target::Block(_) => Ok(target_of(request.size, false, false)),
+        Target::Block(block) => match request.size {
+            Some(size) if size > block.size => Err(format!(
+                "{} has {}, and --size asks for {}: reduce --size",
+                file.display(),
+                size_text(block.size),
+                size_text(size)
+            )),
+            size => Ok(target_of(size, false, false)),
+        },
         Target::Char(_) | Target::Other(_) => Err(format!(
             "{} is not a directory, file or block device",
             file.display()

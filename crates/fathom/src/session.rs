@@ -99,6 +99,11 @@ fn of_model(
 fn of_file(name: &str, text: &str, mut library: Library, seed: u64) -> Result<SimMachine, String> {
     let message = |error: fathom_sim::ModelError| error.to_string();
     let file = MachineFile::parse(name, text).map_err(message)?;
+    if !file.events.is_empty() {
+        return Err(format!(
+            "{name}: [[event]]: this build simulates no events; remove them"
+        ));
+    }
     for device in &file.devices {
         add_files(&device.model, &mut library)?;
     }

@@ -441,7 +441,7 @@ fn a_device_that_is_smaller_than_the_job_says_is_read_to_its_end() {
         text.out
     );
     let write = sim(&directory, &["--machine", device, "--set", "rw=randwrite"]).expect(2);
-    assert!(write.err.contains("reduce size="), "{}", write.err);
+    assert!(write.err.contains("lower offset or size"), "{}", write.err);
 }
 
 /// Regression 0763: a simulation wrote no log files. One line for each I/O, in virtual time.

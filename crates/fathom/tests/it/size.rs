@@ -179,7 +179,7 @@ fn a_measured_sweep_replaces_the_curve_of_a_drive() {
         "size",
         "--load=100 iops, read, 4k random",
         "--slo=p99<=1ms",
-        "--machine=hdd-7200",
+        "--device=hdd-7200",
         "--drives=hdd-7200",
     ]);
     let refused = model.expect(2).err;
