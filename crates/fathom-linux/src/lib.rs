@@ -53,8 +53,8 @@ pub use self::engines::{
     EngineFile, ImageFacts, bare_noop_ring, examine_image, make_engine, make_noop_ring,
 };
 pub use self::host::{
-    BlockMap, CacheState, ConditionsWatch, DirectIo, HostWatch, IdleWatch, LinuxHost, OnOneCpu,
-    SectorRange, cache_state, direct_io, dump_requests, end_with_parent, host_cpus, host_memory,
+    BlockMap, CacheState, ConditionsWatch, DirectIo, HostWatch, IdleWatch, LinuxHost, SectorRange,
+    cache_state, direct_io, dump_requests, end_with_parent, host_cpus, host_memory,
     idle_calibration, interrupts, written_share,
 };
 pub use self::io_max::LimitedGroup;

@@ -1,15 +1,18 @@
 //! Storage for the intervals of long runs: a scratch file of the host. A separate thread writes it,
-//! so that no load loop waits for that disk, and it is read back when the run is over.
+//! so that no load loop waits for that disk, and it is read back when the run is over. In virtual time
+//! writing takes no time, so that the worker does it itself.
 
 mod merge;
 
 use std::io::{self, SeekFrom};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use fathom_model::{Interval, Nanos};
 
 pub(crate) use self::merge::merge_neighbours;
-use crate::host::Scratch;
+use crate::clock::Clock;
+use crate::host::{Host, Scratch, ThreadBody};
 
 /// Chunks that may wait for the disk, for each job or in total. When the queue is full, the workers
 /// keep their intervals until there is room.
@@ -31,9 +34,6 @@ const BATCH: usize = 64;
 /// second: half of it is this delay, the other half is for a busy machine.
 const MAX_UNSAVED_NS: u64 = 500_000_000;
 
-/// Creates the scratch file when it is first needed.
-pub(crate) type MakeScratch = Box<dyn FnOnce() -> io::Result<Box<dyn Scratch>> + Send>;
-
 enum Message {
     Intervals(usize, Vec<Interval>),
     /// The current content of an unfinished interval: for the sink only.
@@ -41,9 +41,51 @@ enum Message {
     Return(Sender<ArchiveContents>),
 }
 
+/// How intervals reach the archive.
+#[derive(Clone)]
+enum Way {
+    /// To its thread.
+    Thread(SyncSender<Message>),
+    /// At once; `None` after the archive was closed.
+    Direct(Arc<Mutex<Option<ArchiveContents>>>),
+}
+
+impl Way {
+    /// Sends a message. Returns it if there is no room.
+    fn try_send(&self, message: Message) -> Option<Message> {
+        match self {
+            Way::Thread(sender) => match sender.try_send(message) {
+                Ok(()) => None,
+                Err(TrySendError::Full(message) | TrySendError::Disconnected(message)) => {
+                    Some(message)
+                }
+            },
+            Way::Direct(contents) => {
+                let mut contents = contents.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(contents) = &mut *contents {
+                    contents.accept(vec![message]);
+                }
+                None
+            }
+        }
+    }
+}
+
+/// The thread of an archive.
+struct ArchiveThread {
+    contents: ArchiveContents,
+    inbox: Receiver<Message>,
+}
+
+impl ThreadBody for ArchiveThread {
+    fn run<H: Host>(self, host: &Arc<H>) {
+        self.contents.work(&self.inbox, &|| host.scratch());
+    }
+}
+
 /// The archive of a run.
 pub(crate) struct Archive {
-    sender: SyncSender<Message>,
+    way: Way,
     batch: usize,
     has_sink: bool,
 }
@@ -52,7 +94,7 @@ pub(crate) struct Archive {
 #[derive(Clone)]
 pub(crate) struct JobArchive {
     job: usize,
-    sender: SyncSender<Message>,
+    way: Way,
     /// Number of intervals sent in one batch.
     pub batch: usize,
     /// The archive has a sink that receives intervals during the run.
@@ -69,44 +111,37 @@ impl JobArchive {
     /// Never waits.
     pub fn send_partial(&self, partial: Interval) {
         // A later partial or the complete interval replaces it.
-        let _ = self.sender.try_send(Message::Partial(self.job, partial));
+        let _ = self.way.try_send(Message::Partial(self.job, partial));
     }
 
     /// Takes all of `intervals`, in order, or none if the queue is full. Never waits.
     pub fn take(&self, intervals: &mut Vec<Interval>) -> bool {
         let chunk = std::mem::replace(intervals, Vec::with_capacity(intervals.len()));
-        match self.sender.try_send(Message::Intervals(self.job, chunk)) {
-            Ok(()) => true,
-            Err(
-                TrySendError::Full(Message::Intervals(_, chunk))
-                | TrySendError::Disconnected(Message::Intervals(_, chunk)),
-            ) => {
-                *intervals = chunk;
-                false
-            }
-            Err(_) => false,
+        let rejected = self.way.try_send(Message::Intervals(self.job, chunk));
+        if let Some(Message::Intervals(_, chunk)) = rejected {
+            *intervals = chunk;
+            return false;
         }
+        true
     }
 }
 
 impl Archive {
     /// An archive for `jobs` jobs. Each job gets back at most `max` intervals, initially of `step`
     /// nanoseconds. `None` if the thread cannot be started.
-    pub fn open(
+    pub fn open<H: Host>(
+        host: &Arc<H>,
         jobs: usize,
         max: usize,
         step: u64,
-        make: MakeScratch,
         sink: Option<IntervalSink>,
     ) -> Option<Archive> {
-        // All jobs end their intervals at the same moments.
-        let (sender, inbox) = sync_channel(QUEUE_LEN.max(jobs * QUEUE_LEN_PER_JOB));
         let has_sink = sink.is_some();
         let in_time = (MAX_UNSAVED_NS / step.max(1)).clamp(1, BATCH as u64) as usize;
         let batch = if has_sink { in_time } else { BATCH };
-        let contents = ArchiveContents {
+        let mut contents = ArchiveContents {
             sink,
-            file: File::New(make),
+            file: File::New,
             end: 0,
             extents: vec![Vec::new(); jobs],
             in_memory: Vec::new(),
@@ -114,12 +149,18 @@ impl Archive {
             step,
             failure: None,
         };
-        let thread = std::thread::Builder::new()
-            .name("intervals".into())
-            .stack_size(256 << 10);
-        thread.spawn(move || contents.work(&inbox)).ok()?;
+        let way = if <H::Clock as Clock>::IS_VIRTUAL {
+            contents.file = host.scratch().map_or(File::None, File::Open);
+            Way::Direct(Arc::new(Mutex::new(Some(contents))))
+        } else {
+            // All jobs end their intervals at the same moments.
+            let (sender, inbox) = sync_channel(QUEUE_LEN.max(jobs * QUEUE_LEN_PER_JOB));
+            host.spawn("intervals", ArchiveThread { contents, inbox })
+                .ok()?;
+            Way::Thread(sender)
+        };
         Some(Archive {
-            sender,
+            way,
             batch,
             has_sink,
         })
@@ -128,7 +169,7 @@ impl Archive {
     pub fn for_job(&self, job: usize) -> JobArchive {
         JobArchive {
             job,
-            sender: self.sender.clone(),
+            way: self.way.clone(),
             batch: self.batch,
             has_sink: self.has_sink,
         }
@@ -136,15 +177,24 @@ impl Archive {
 
     /// Everything that the archive received.
     pub fn close(self) -> Option<ArchiveContents> {
-        let (reply, answer) = channel();
-        self.sender.send(Message::Return(reply)).ok()?;
-        answer.recv().ok()
+        match self.way {
+            Way::Thread(sender) => {
+                let (reply, answer) = channel();
+                sender.send(Message::Return(reply)).ok()?;
+                answer.recv().ok()
+            }
+            Way::Direct(contents) => contents
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        }
     }
 }
 
 /// The state of the scratch file.
 enum File {
-    New(MakeScratch),
+    /// It is created when it is first needed.
+    New,
     Open(Box<dyn Scratch>),
     /// It could not be created.
     None,
@@ -167,31 +217,23 @@ pub(crate) struct ArchiveContents {
 }
 
 impl ArchiveContents {
-    fn work(mut self, inbox: &Receiver<Message>) {
+    /// Takes messages until the contents are wanted back. `make` creates the scratch file.
+    fn work(mut self, inbox: &Receiver<Message>, make: &dyn Fn() -> io::Result<Box<dyn Scratch>>) {
         while let Ok(first) = inbox.recv() {
             // Messages that arrived in the meantime are saved in the same call.
-            let mut new = Vec::new();
-            let (mut whole, mut end) = (Vec::new(), None);
-            for message in std::iter::once(first).chain(inbox.try_iter().take(QUEUE_LEN)) {
-                let (job, intervals, is_whole) = match message {
-                    Message::Intervals(job, intervals) => (job, intervals, true),
-                    Message::Partial(job, partial) => (job, vec![partial], false),
-                    Message::Return(reply) => {
-                        end = Some(reply);
-                        break;
+            let messages = std::iter::once(first).chain(inbox.try_iter().take(QUEUE_LEN));
+            let messages: Vec<Message> = messages.collect();
+            let is_kept = |message: &Message| matches!(message, Message::Intervals(..));
+            if matches!(self.file, File::New) && messages.iter().any(is_kept) {
+                match make() {
+                    Ok(file) => self.file = File::Open(file),
+                    Err(error) => {
+                        self.file = File::None;
+                        self.failure = Some(error.to_string());
                     }
-                };
-                new.push((job, intervals));
-                whole.push(is_whole);
+                }
             }
-            if let Some(sink) = self.sink.as_mut().filter(|_| !new.is_empty()) {
-                sink(&new);
-            }
-            new.into_iter()
-                .zip(whole)
-                .filter(|(_, whole)| *whole)
-                .for_each(|((job, intervals), _)| self.store(job, intervals));
-            if let Some(reply) = end {
+            if let Some(reply) = self.accept(messages) {
                 // The receiver may be gone.
                 let _ = reply.send(self);
                 return;
@@ -199,12 +241,39 @@ impl ArchiveContents {
         }
     }
 
+    /// Gives the intervals to the sink and keeps the complete ones. Returns where the contents are wanted.
+    fn accept(&mut self, messages: Vec<Message>) -> Option<Sender<ArchiveContents>> {
+        let mut new = Vec::new();
+        let (mut whole, mut end) = (Vec::new(), None);
+        for message in messages {
+            let (job, intervals, is_whole) = match message {
+                Message::Intervals(job, intervals) => (job, intervals, true),
+                Message::Partial(job, partial) => (job, vec![partial], false),
+                Message::Return(reply) => {
+                    end = Some(reply);
+                    break;
+                }
+            };
+            new.push((job, intervals));
+            whole.push(is_whole);
+        }
+        if let Some(sink) = self.sink.as_mut().filter(|_| !new.is_empty()) {
+            sink(&new);
+        }
+        new.into_iter()
+            .zip(whole)
+            .filter(|(_, whole)| *whole)
+            .for_each(|((job, intervals), _)| self.store(job, intervals));
+        end
+    }
+
     fn store(&mut self, job: usize, intervals: Vec<Interval>) {
         let mut bytes = Vec::new();
         intervals
             .iter()
             .for_each(|interval| interval.encode(&mut bytes));
-        match self.failure.is_none().then(|| self.append(&bytes)) {
+        let can_append = self.failure.is_none() && matches!(self.file, File::Open(_));
+        match can_append.then(|| self.append(&bytes)) {
             Some(Ok(())) => self.add_extent(job, bytes.len() as u32),
             Some(Err(error)) => {
                 self.failure = Some(error.to_string());
@@ -228,11 +297,6 @@ impl ArchiveContents {
     }
 
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if let File::New(_) = self.file
-            && let File::New(make) = std::mem::replace(&mut self.file, File::None)
-        {
-            self.file = File::Open(make()?);
-        }
         let File::Open(file) = &mut self.file else {
             return Ok(());
         };

@@ -3,7 +3,7 @@
 use fathom_model::Nanos;
 
 /// A clock that starts at the run's epoch and never goes back.
-pub trait Clock: Clone + Send {
+pub trait Clock: Clone {
     /// Time since the epoch.
     fn now(&self) -> Nanos;
 
@@ -11,46 +11,19 @@ pub trait Clock: Clone + Send {
     /// Sleeps for most of the time and spins only for the last tens of microseconds.
     fn sleep_until(&self, at: Nanos);
 
-    /// Whether time passes only in [`Clock::sleep_until`] and in the engines: nothing polls, and the
-    /// threads of a run take turns.
+    /// Whether time passes only in [`Clock::sleep_until`], [`Clock::wait_for_others`] and in the engines. The threads of a run
+    /// then take turns on one thread of the machine: nothing polls, nothing else may block, and what a real machine does beside
+    /// the load is done at once, in no time.
     const IS_VIRTUAL: bool = false;
 
-    /// The coordinator is about to start a thread that uses this clock. The result is passed to
-    /// [`Clock::thread_started`] and [`Clock::thread_ended`].
-    fn thread_starts(&self) -> u64 {
-        0
+    /// In virtual time: lets the other threads of the run go on until one of them calls [`Clock::wake_others`], at the latest
+    /// until `at`. A real thread waits on a lock instead.
+    fn wait_for_others(&self, at: Nanos) {
+        self.sleep_until(at);
     }
 
-    /// The first call of the new thread.
-    fn thread_started(&self, _thread: u64) {}
-
-    /// The last call of the new thread, or of the coordinator if it could not be started.
-    fn thread_ended(&self, _thread: u64) {}
-}
-
-/// Calls [`Clock::thread_ended`] when it is dropped, also by a panic.
-pub(crate) struct ThreadOfRun<C: Clock> {
-    clock: C,
-    thread: u64,
-}
-
-impl<C: Clock> ThreadOfRun<C> {
-    /// Prepares a thread that is about to be started.
-    pub fn starts(clock: C) -> Self {
-        let thread = clock.thread_starts();
-        ThreadOfRun { clock, thread }
-    }
-
-    /// The thread runs now.
-    pub fn started(&self) {
-        self.clock.thread_started(self.thread);
-    }
-}
-
-impl<C: Clock> Drop for ThreadOfRun<C> {
-    fn drop(&mut self) {
-        self.clock.thread_ended(self.thread);
-    }
+    /// What a thread in [`Clock::wait_for_others`] waits for may have happened.
+    fn wake_others(&self) {}
 }
 
 /// A clock whose zero is a later moment: the start of the load, after its files are laid out.
@@ -67,6 +40,11 @@ impl<C: Clock> Since<C> {
         Since { clock, zero }
     }
 
+    /// The same clock for another thread: its zero is this time of `clock`.
+    pub fn at(clock: C, zero: Nanos) -> Self {
+        Since { clock, zero }
+    }
+
     /// Its zero on the clock below.
     pub fn zero(&self) -> Nanos {
         self.zero
@@ -76,16 +54,12 @@ impl<C: Clock> Since<C> {
 impl<C: Clock> Clock for Since<C> {
     const IS_VIRTUAL: bool = C::IS_VIRTUAL;
 
-    fn thread_starts(&self) -> u64 {
-        self.clock.thread_starts()
+    fn wait_for_others(&self, at: Nanos) {
+        self.clock.wait_for_others(at.saturating_add(self.zero));
     }
 
-    fn thread_started(&self, thread: u64) {
-        self.clock.thread_started(thread);
-    }
-
-    fn thread_ended(&self, thread: u64) {
-        self.clock.thread_ended(thread);
+    fn wake_others(&self) {
+        self.clock.wake_others();
     }
 
     #[inline]

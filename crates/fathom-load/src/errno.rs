@@ -2,6 +2,7 @@
 
 pub(crate) const ENOENT: i32 = 2;
 pub(crate) const EIO: i32 = 5;
+pub(crate) const EAGAIN: i32 = 11;
 pub(crate) const EINVAL: i32 = 22;
 pub(crate) const ENOSPC: i32 = 28;
 pub(crate) const EILSEQ: i32 = 84;

@@ -1,9 +1,11 @@
 //! The interface to the machine: files, engines, clocks, counters.
 
 use std::fmt;
-use std::io::{Read, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::thread::JoinHandle;
 
 use fathom_model::{
     Bytes, Credentials, DiskCounters, Fallocate, FileOperation, Numa, Program, Usage,
@@ -19,10 +21,61 @@ pub type Restore = Box<dyn std::any::Any>;
 pub trait Scratch: Read + Write + Seek + Send {}
 impl<T: Read + Write + Seek + Send> Scratch for T {}
 
+/// What a new thread of a run does.
+pub trait ThreadBody: Send + 'static {
+    /// Runs it in the new thread; `host` is the machine as that thread sees it.
+    fn run<H: Host>(self, host: &Arc<H>);
+}
+
+/// A thread that a host started.
+pub trait RunningThread {
+    /// Whether it has ended, also by a panic.
+    fn is_finished(&self) -> bool;
+}
+
+impl RunningThread for JoinHandle<()> {
+    fn is_finished(&self) -> bool {
+        JoinHandle::is_finished(self)
+    }
+}
+
+/// Bytes of the stack of a thread of a run.
+pub const THREAD_STACK_SIZE: usize = 1 << 20;
+
+/// Starts a thread of the operating system: [`Host::spawn`] of a host with real threads.
+///
+/// # Errors
+/// If the system starts no more threads.
+pub fn spawn_thread<H: Host + Send + Sync + 'static>(
+    host: &Arc<H>,
+    name: &str,
+    body: impl ThreadBody,
+) -> io::Result<Box<dyn RunningThread>> {
+    /// The kernel keeps this many bytes of a name.
+    const MAX_NAME_LEN: usize = 15;
+    let name = name.chars().filter(|c| *c != '\0').take(MAX_NAME_LEN);
+    let host = Arc::clone(host);
+    let thread = std::thread::Builder::new()
+        .name(name.collect())
+        .stack_size(THREAD_STACK_SIZE)
+        .spawn(move || body.run(&host))?;
+    Ok(Box::new(thread))
+}
+
 /// The machine, or a model of one.
-pub trait Host: Sync {
+pub trait Host {
     /// Its clock.
     type Clock: Clock;
+
+    /// Starts a thread of the run. In virtual time it gets its first turn when the calling thread waits.
+    ///
+    /// # Errors
+    /// If the machine starts no more threads.
+    fn spawn(
+        self: &Arc<Self>,
+        name: &str,
+        body: impl ThreadBody,
+    ) -> io::Result<Box<dyn RunningThread>>;
 
     /// The clock of this run.
     fn clock(&self) -> Self::Clock;
@@ -204,7 +257,7 @@ pub trait Host: Sync {
     ///
     /// # Errors
     /// If it cannot be read, or is larger than 16 MiB.
-    fn read_file(&self, path: &Path) -> std::io::Result<Vec<u8>>;
+    fn read_file(&self, path: &Path) -> io::Result<Vec<u8>>;
 
     /// An identifier of a target: the same path gives the same number in every run.
     fn target_id(&self, path: &Path) -> u32 {
@@ -215,8 +268,8 @@ pub trait Host: Sync {
     ///
     /// # Errors
     /// If it cannot be created; the run then continues in memory.
-    fn scratch(&self) -> std::io::Result<Box<dyn Scratch>> {
-        Err(std::io::ErrorKind::Unsupported.into())
+    fn scratch(&self) -> io::Result<Box<dyn Scratch>> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     /// Bytes that the notes of a run may take, for its intervals and for its verification each: at most
@@ -288,7 +341,7 @@ impl fmt::Display for HostError {
             f,
             "{} ({})",
             self.what,
-            std::io::Error::from_raw_os_error(self.errno)
+            io::Error::from_raw_os_error(self.errno)
         )
     }
 }

@@ -1,7 +1,7 @@
 //! Runs the jobs of a plan: which I/O each job does, when it does it, and how it ended.
 //!
 //! `run` turns a [`fathom_model::Plan`] into a [`fathom_model::Recording`]. A coordinator prepares
-//! the targets and starts a worker thread for each job. A worker takes its I/O from a generator
+//! the targets and starts a worker thread for each job, through the [`Host`]. A worker takes its I/O from a generator
 //! or a trace, submits it to an [`Engine`] and records every completion.
 //!
 //! The crate depends neither on Linux nor on a simulator: it uses an [`Engine`], a [`Clock`] and a
@@ -62,7 +62,10 @@ pub use self::dry_run::dry_run;
 pub use self::engine::{
     Completion, Engine, EngineError, EngineRequest, EngineUser, Op, OpenFile, Request, Wait,
 };
-pub use self::host::{FileFacts, Host, HostError, LARGEST_MEMORY_BUDGET, LayOut, Restore, Scratch};
+pub use self::host::{
+    FileFacts, Host, HostError, LARGEST_MEMORY_BUDGET, LayOut, Restore, RunningThread, Scratch,
+    THREAD_STACK_SIZE, ThreadBody, spawn_thread,
+};
 pub use self::io_log::{IoChunk, IoLogSink, LoggedIo};
 pub use self::live::Stop;
 pub use self::null::NullEngine;

@@ -1,11 +1,18 @@
 //! `lockfile`: I/O to a file excludes the I/O of other jobs to it.
 
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{
+    Arc, LockResult, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
+    TryLockResult,
+};
 
-use fathom_model::FileLock;
+use fathom_model::{FileLock, Nanos};
 
+use crate::clock::Clock;
 use crate::engine::{Completion, Engine, Op, Request};
 use crate::engine_filter::SubmitFilter;
+
+/// In virtual time, the maximum time without a new attempt to take a lock.
+const RETRY_AFTER: Nanos = Nanos::from_millis(100);
 
 /// The lock of one file, shared by the jobs that use it.
 #[derive(Clone, Debug)]
@@ -33,16 +40,18 @@ enum Held<'a> {
 
 /// Takes the locks of the files of each batch. One batch at a time: its locks are taken before it
 /// is submitted and released when all of it has completed.
-pub(crate) struct FileLocks<'a> {
+pub(crate) struct FileLocks<'a, C: Clock> {
+    clock: C,
     /// The locks of the files of the engine, in their order.
     locks: &'a [Lock],
     kind: FileLock,
     held: Vec<Held<'a>>,
 }
 
-impl<'a> FileLocks<'a> {
-    pub fn new(locks: &'a [Lock], kind: FileLock) -> Self {
+impl<'a, C: Clock> FileLocks<'a, C> {
+    pub fn new(locks: &'a [Lock], kind: FileLock, clock: C) -> Self {
         FileLocks {
+            clock,
             locks,
             kind,
             held: Vec::new(),
@@ -66,15 +75,50 @@ impl<'a> FileLocks<'a> {
             }
         }
         wanted.sort_by_key(|(lock, _)| lock.number);
-        self.held
-            .extend(wanted.into_iter().map(|(lock, exclusive)| match exclusive {
-                true => Held::Exclusive(lock.lock.write().unwrap_or_else(PoisonError::into_inner)),
-                false => Held::Shared(lock.lock.read().unwrap_or_else(PoisonError::into_inner)),
-            }));
+        for (Lock { lock, .. }, exclusive) in wanted {
+            let held = if exclusive {
+                Held::Exclusive(self.wait_for(|| lock.write(), || lock.try_write()))
+            } else {
+                Held::Shared(self.wait_for(|| lock.read(), || lock.try_read()))
+            };
+            self.held.push(held);
+        }
+    }
+
+    /// Takes a lock. In virtual time all jobs share one thread of the machine, which must not block.
+    fn wait_for<T>(
+        &self,
+        take: impl Fn() -> LockResult<T>,
+        try_take: impl Fn() -> TryLockResult<T>,
+    ) -> T {
+        if !C::IS_VIRTUAL {
+            return take().unwrap_or_else(PoisonError::into_inner);
+        }
+        loop {
+            match try_take() {
+                Ok(guard) => return guard,
+                Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => {
+                    let retry_at = self.clock.now().saturating_add(RETRY_AFTER);
+                    self.clock.wait_for_others(retry_at);
+                }
+            }
+        }
+    }
+
+    fn release(&mut self) {
+        self.held.clear();
+        self.clock.wake_others();
     }
 }
 
-impl SubmitFilter for FileLocks<'_> {
+impl<C: Clock> Drop for FileLocks<'_, C> {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+impl<C: Clock> SubmitFilter for FileLocks<'_, C> {
     fn admit(&mut self, _engine: &mut dyn Engine, batch: &[Request], in_flight: u32) -> usize {
         if in_flight > 0 {
             return 0;
@@ -85,13 +129,13 @@ impl SubmitFilter for FileLocks<'_> {
 
     fn submitted(&mut self, _admitted: &[Request], accepted: usize) {
         if accepted == 0 {
-            self.held.clear();
+            self.release();
         }
     }
 
     fn completed(&mut self, _completions: &mut [Completion], in_flight: u32) {
         if in_flight == 0 {
-            self.held.clear();
+            self.release();
         }
     }
 }

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use fathom_model::{Job, Plan};
+use fathom_model::{Job, Nanos, Plan};
 
+use crate::clock::Clock;
 use crate::engine::{Completion, Engine, Request};
 use crate::engine_filter::SubmitFilter;
 
@@ -61,7 +62,7 @@ impl ActiveRanges {
 
     /// Takes the first of these ranges up to one that overlaps another, and returns their number;
     /// with `wait` it waits for the first.
-    fn take(&self, wanted: &[Option<Range>], wait: bool) -> usize {
+    fn take<C: Clock>(&self, wanted: &[Option<Range>], wait: bool, clock: &C) -> usize {
         let mut ranges = self.ranges();
         loop {
             let mut taken = 0;
@@ -81,6 +82,13 @@ impl ActiveRanges {
             if taken > 0 || !wait {
                 return taken;
             }
+            if C::IS_VIRTUAL {
+                drop(ranges);
+                let retry_after = Nanos::new(RETRY_AFTER.as_nanos() as u64);
+                clock.wait_for_others(clock.now().saturating_add(retry_after));
+                ranges = self.ranges();
+                continue;
+            }
             ranges = self
                 .freed
                 .wait_timeout(ranges, RETRY_AFTER)
@@ -89,7 +97,7 @@ impl ActiveRanges {
         }
     }
 
-    fn free(&self, freed: impl Iterator<Item = Range>) {
+    fn free(&self, freed: impl Iterator<Item = Range>, clock: &impl Clock) {
         let mut ranges = self.ranges();
         for range in freed {
             if let Some(at) = ranges.iter().position(|other| *other == range) {
@@ -98,12 +106,14 @@ impl ActiveRanges {
         }
         drop(ranges);
         self.freed.notify_all();
+        clock.wake_others();
     }
 }
 
 /// Serialises the overlapping I/O of one job with that of the others.
-pub(crate) struct Overlaps<'a> {
+pub(crate) struct Overlaps<'a, C: Clock> {
     active: &'a ActiveRanges,
+    clock: C,
     /// The numbers of the files of the engine, in their order.
     files: Vec<usize>,
     /// The range of the I/O in each slot.
@@ -112,11 +122,12 @@ pub(crate) struct Overlaps<'a> {
     wanted: Vec<Option<Range>>,
 }
 
-impl<'a> Overlaps<'a> {
-    pub fn new(active: &'a ActiveRanges, job: &Job) -> Self {
+impl<'a, C: Clock> Overlaps<'a, C> {
+    pub fn new(active: &'a ActiveRanges, job: &Job, clock: C) -> Self {
         let paths = job.files.paths.iter();
         Overlaps {
             active,
+            clock,
             files: paths.map(|path| active.number(path)).collect(),
             held: Vec::new(),
             wanted: Vec::new(),
@@ -134,13 +145,13 @@ impl<'a> Overlaps<'a> {
     }
 }
 
-impl SubmitFilter for Overlaps<'_> {
+impl<C: Clock> SubmitFilter for Overlaps<'_, C> {
     fn admit(&mut self, engine: &mut dyn Engine, batch: &[Request], in_flight: u32) -> usize {
         self.held.resize(engine.depth() as usize, None);
         self.wanted = batch.iter().map(|request| self.range(request)).collect();
         // With I/O of its own in flight the job goes on to reap; otherwise it waits here for the
         // other jobs.
-        self.active.take(&self.wanted, in_flight == 0)
+        self.active.take(&self.wanted, in_flight == 0, &self.clock)
     }
 
     fn submitted(&mut self, admitted: &[Request], accepted: usize) {
@@ -149,7 +160,8 @@ impl SubmitFilter for Overlaps<'_> {
         }
         if accepted < admitted.len() {
             let refused = &self.wanted[accepted..admitted.len()];
-            self.active.free(refused.iter().flatten().copied());
+            self.active
+                .free(refused.iter().flatten().copied(), &self.clock);
         }
     }
 
@@ -159,19 +171,26 @@ impl SubmitFilter for Overlaps<'_> {
             completions
                 .iter()
                 .filter_map(|completion| held[completion.slot as usize].take()),
+            &self.clock,
         );
     }
 }
 
-impl Drop for Overlaps<'_> {
+impl<C: Clock> Drop for Overlaps<'_, C> {
     fn drop(&mut self) {
-        self.active.free(self.held.iter().flatten().copied());
+        self.active
+            .free(self.held.iter().flatten().copied(), &self.clock);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::StdClock;
+
+    fn clock() -> StdClock {
+        StdClock(std::time::Instant::now())
+    }
 
     fn range(file: usize, start: u64, end: u64) -> Option<Range> {
         Some(Range { file, start, end })
@@ -183,23 +202,27 @@ mod tests {
         assert_eq!(
             active.take(
                 &[range(0, 0, 8), None, range(0, 8, 16), range(0, 4, 6)],
-                false
+                false,
+                &clock()
             ),
             3
         );
-        assert_eq!(active.take(&[range(0, 15, 20)], false), 0);
-        assert_eq!(active.take(&[range(1, 15, 20), range(0, 16, 20)], false), 2);
-        active.free([range(0, 8, 16)].into_iter().flatten());
-        assert_eq!(active.take(&[range(0, 15, 16)], false), 1);
+        assert_eq!(active.take(&[range(0, 15, 20)], false, &clock()), 0);
+        assert_eq!(
+            active.take(&[range(1, 15, 20), range(0, 16, 20)], false, &clock()),
+            2
+        );
+        active.free([range(0, 8, 16)].into_iter().flatten(), &clock());
+        assert_eq!(active.take(&[range(0, 15, 16)], false, &clock()), 1);
     }
 
     #[test]
     fn a_waiting_job_continues_when_the_range_is_free() {
         let active = ActiveRanges::default();
-        assert_eq!(active.take(&[range(0, 0, 8)], false), 1);
+        assert_eq!(active.take(&[range(0, 0, 8)], false, &clock()), 1);
         std::thread::scope(|scope| {
-            let waiter = scope.spawn(|| active.take(&[range(0, 4, 12)], true));
-            active.free([range(0, 0, 8)].into_iter().flatten());
+            let waiter = scope.spawn(|| active.take(&[range(0, 4, 12)], true, &clock()));
+            active.free([range(0, 0, 8)].into_iter().flatten(), &clock());
             assert_eq!(waiter.join().expect("it continues"), 1);
         });
         assert_eq!(

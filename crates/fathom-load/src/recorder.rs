@@ -139,6 +139,8 @@ pub(crate) struct Recorder {
     directions: PerDirection<DirectionRecording>,
     warmup: PerDirection<Counts>,
     intervals: Intervals,
+    /// Room for the times of a batch, so that none is cleared for each batch: completion, submission and total.
+    times: Box<[[u64; BATCH]; 3]>,
     pub sync: Histogram,
     pub sync_failed: u64,
     pub events: Vec<Event>,
@@ -169,6 +171,7 @@ impl Recorder {
             live_end: (start / length + 1) * length,
             live: PerDirection::default(),
             directions: PerDirection::default(),
+            times: Box::new([[0; BATCH]; 3]),
             warmup: PerDirection::default(),
             intervals,
             sync: Histogram::new(),
@@ -326,14 +329,14 @@ impl Recorder {
             self.roll(now);
         }
         let from_ready = self.record_options.clat_from_ready;
-        // One distribution after the other, so that each has the registers to itself.
-        let (mut clat, mut slat, mut lat) = ([0; BATCH], [0; BATCH], [0; BATCH]);
+        let measured_from = self.measured_from;
+        let [clat, slat, lat] = &mut *self.times;
         let (mut bytes, mut count) = (0, 0);
         for completion in &done[..done.len().min(BATCH)] {
             let io = &slots[completion.slot as usize];
             if io.direction != direction
                 || completion.result != i64::from(io.len)
-                || io.planned < self.measured_from
+                || io.planned < measured_from
                 || io.sync
             {
                 break;
@@ -350,10 +353,11 @@ impl Recorder {
         let (live, total) = (&mut self.live[direction], &mut self.directions[direction]);
         live.ios += count as u64;
         live.bytes += bytes;
+        // One distribution after the other, so that each has the registers to itself.
         for (enabled, histogram, values) in [
-            (self.record_options.clat, &mut live.clat, &clat),
-            (self.record_options.slat, &mut total.slat, &slat),
-            (self.record_options.lat, &mut total.lat, &lat),
+            (self.record_options.clat, &mut live.clat, clat),
+            (self.record_options.slat, &mut total.slat, slat),
+            (self.record_options.lat, &mut total.lat, lat),
         ] {
             if enabled {
                 histogram.record_all(&values[..count]);
@@ -748,11 +752,11 @@ mod tests {
                     .expect("received");
             });
         });
-        let make = || -> std::io::Result<Box<dyn crate::Scratch>> {
-            Ok(Box::new(std::io::Cursor::new(Vec::new())))
-        };
-        let archive = crate::archive::Archive::open(1, 100, 500 * MS, Box::new(make), Some(sink))
-            .expect("a thread");
+        let host = crate::testing::FakeHost::new(|_, _| None)
+            .with_scratch(|| Ok(std::io::Cursor::new(Vec::<u8>::new())));
+        let host = std::sync::Arc::new(host);
+        let archive =
+            crate::archive::Archive::open(&host, 1, 100, 500 * MS, Some(sink)).expect("a thread");
         let record_options = RecordOptions {
             slat: true,
             clat: true,

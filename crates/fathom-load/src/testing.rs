@@ -58,12 +58,13 @@ use std::time::{Duration, Instant};
 use crate::engine_filter::{Filtered, SubmitFilter};
 use crate::{
     Clock, Completion, Engine, EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError,
-    LayOut, NullEngine, Op, Request, RunHooks, Stop,
+    LayOut, NullEngine, Op, Request, RunHooks, RunningThread, Scratch, Stop, ThreadBody,
+    spawn_thread,
 };
 
 /// A clock based on the standard library.
 #[derive(Clone)]
-pub(crate) struct StdClock(Instant);
+pub(crate) struct StdClock(pub Instant);
 
 impl Clock for StdClock {
     fn now(&self) -> Nanos {
@@ -86,7 +87,11 @@ pub(crate) struct FakeHost {
     pub files: Mutex<HashMap<PathBuf, Vec<u8>>>,
     /// How often a file was dropped from the page cache.
     pub drops: AtomicUsize,
+    /// Creates the file of [`Host::scratch`]; without it there is none.
+    scratch: Option<MakeScratch>,
 }
+
+type MakeScratch = Box<dyn Fn() -> std::io::Result<Box<dyn Scratch>> + Send + Sync>;
 
 impl FakeHost {
     pub fn new(rule: Rule) -> Self {
@@ -97,6 +102,19 @@ impl FakeHost {
             seen: Mutex::default(),
             files: Mutex::default(),
             drops: AtomicUsize::new(0),
+            scratch: None,
+        }
+    }
+
+    /// The same host with scratch files.
+    pub fn with_scratch<F: Scratch + 'static>(
+        self,
+        make: impl Fn() -> std::io::Result<F> + Send + Sync + 'static,
+    ) -> Self {
+        let make = move || make().map(|file| Box::new(file) as Box<dyn Scratch>);
+        FakeHost {
+            scratch: Some(Box::new(make)),
+            ..self
         }
     }
 }
@@ -154,6 +172,19 @@ impl SubmitFilter for FakeIo<'_> {
 
 impl Host for FakeHost {
     type Clock = StdClock;
+    fn spawn(
+        self: &Arc<Self>,
+        name: &str,
+        body: impl ThreadBody,
+    ) -> std::io::Result<Box<dyn RunningThread>> {
+        spawn_thread(self, name, body)
+    }
+    fn scratch(&self) -> std::io::Result<Box<dyn Scratch>> {
+        match &self.scratch {
+            Some(make) => make(),
+            None => Err(std::io::ErrorKind::Unsupported.into()),
+        }
+    }
     fn clock(&self) -> StdClock {
         self.clock.clone()
     }

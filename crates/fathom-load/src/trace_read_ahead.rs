@@ -1,11 +1,14 @@
 //! Reads the trace of a replay ahead of the load loop, in its own thread, by a bounded number of
-//! I/Os.
+//! I/Os. In virtual time reading takes no time, so that the load loop itself reads the next chunk.
 
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use fathom_model::TraceEntry;
 
-use crate::host::HostError;
+use crate::clock::Clock;
+use crate::errno::EAGAIN;
+use crate::host::{Host, HostError, ThreadBody};
 
 /// I/Os sent in one chunk, and the number of chunks that may wait: 80 KiB each.
 const CHUNK: usize = 2048;
@@ -20,9 +23,40 @@ pub trait TraceSource: Send {
     fn fill(&mut self, out: &mut Vec<TraceEntry>, want: usize) -> Result<(), HostError>;
 }
 
+type Chunk = Result<Vec<TraceEntry>, HostError>;
+
+fn read_chunk(source: &mut dyn TraceSource) -> Chunk {
+    let mut chunk = Vec::with_capacity(CHUNK);
+    source.fill(&mut chunk, CHUNK).map(|()| chunk)
+}
+
+/// Where the chunks come from.
+enum Chunks {
+    Thread(Receiver<Chunk>),
+    Direct(Box<dyn TraceSource>),
+}
+
+/// The thread that reads.
+struct Reader {
+    source: Box<dyn TraceSource>,
+    chunks: SyncSender<Chunk>,
+}
+
+impl ThreadBody for Reader {
+    fn run<H: Host>(mut self, _: &Arc<H>) {
+        loop {
+            let chunk = read_chunk(&mut *self.source);
+            let over = chunk.as_ref().map_or(true, Vec::is_empty);
+            if self.chunks.send(chunk).is_err() || over {
+                return;
+            }
+        }
+    }
+}
+
 /// A trace that is read ahead.
 pub(crate) struct TraceReadAhead {
-    chunks: Receiver<Result<Vec<TraceEntry>, HostError>>,
+    chunks: Chunks,
     chunk: Vec<TraceEntry>,
     next: usize,
 }
@@ -32,25 +66,24 @@ impl TraceReadAhead {
     ///
     /// # Errors
     /// If the thread cannot be started.
-    pub fn start(mut source: Box<dyn TraceSource>) -> Result<TraceReadAhead, HostError> {
-        let (sender, chunks) = sync_channel(AHEAD);
-        let body = move || {
-            loop {
-                let mut chunk = Vec::with_capacity(CHUNK);
-                let filled = source.fill(&mut chunk, CHUNK).map(|()| chunk);
-                let over = filled.as_ref().map_or(true, Vec::is_empty);
-                if sender.send(filled).is_err() || over {
-                    return;
-                }
-            }
+    pub fn start<H: Host>(
+        host: &Arc<H>,
+        source: Box<dyn TraceSource>,
+    ) -> Result<TraceReadAhead, HostError> {
+        let chunks = if <H::Clock as Clock>::IS_VIRTUAL {
+            Chunks::Direct(source)
+        } else {
+            let (sender, chunks) = sync_channel(AHEAD);
+            let reader = Reader {
+                source,
+                chunks: sender,
+            };
+            host.spawn("iolog", reader).map_err(|error| HostError {
+                errno: error.raw_os_error().unwrap_or(EAGAIN),
+                what: "cannot start the thread that reads the trace ahead".to_owned(),
+            })?;
+            Chunks::Thread(chunks)
         };
-        let thread = std::thread::Builder::new()
-            .name("iolog".to_owned())
-            .spawn(body);
-        thread.map_err(|error| HostError {
-            errno: error.raw_os_error().unwrap_or(11),
-            what: "cannot start the thread that reads the trace ahead".to_owned(),
-        })?;
         Ok(TraceReadAhead {
             chunks,
             chunk: Vec::new(),
@@ -78,8 +111,11 @@ impl TraceReadAhead {
 
     #[cold]
     fn refill(&mut self) -> Result<(), HostError> {
-        // A thread that has ended has sent its error, or the log is at its end.
-        self.chunk = self.chunks.recv().unwrap_or(Ok(Vec::new()))?;
+        self.chunk = match &mut self.chunks {
+            // A thread that has ended has sent its error, or the log is at its end.
+            Chunks::Thread(chunks) => chunks.recv().unwrap_or(Ok(Vec::new()))?,
+            Chunks::Direct(source) => read_chunk(&mut **source)?,
+        };
         self.next = 0;
         Ok(())
     }

@@ -32,7 +32,7 @@ mod devices;
 mod error;
 mod flash;
 mod load;
-mod machine;
+pub mod machine;
 mod measured_disk;
 mod members;
 mod open_requests;
@@ -51,7 +51,7 @@ pub use self::controller::{Batching, Controller, ControllerParameters};
 pub use self::device::{SimCompletion, SimDevice, SimOp, SimRequest, SimTime, closed_loop};
 pub use self::error::{ModelError, ParameterError, Place};
 pub use self::flash::{Flash, FlashCounts, FlashParameters, MAPPED_PAGE, Precondition, SlcCache};
-pub use self::load::{SimEngine, SimHost, VirtualClock, run_load, unsupported};
+pub use self::load::{SimHost, run_load, unsupported};
 pub use self::machine::{
     DeviceEntry, Event, EventKind, Extent, FileEntry, FileNode, FileTree, ForeignLoad, Machine,
     MachineFile, Node, PlaceError, SimCommitResult, SimCommits, TokenBucket, Volume, VolumeKind,

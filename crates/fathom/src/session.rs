@@ -92,25 +92,19 @@ fn of_model(
     let machine = fathom_sim::Machine::with_device(&spec, &library, seed);
     let machine = machine.map_err(|error| error.to_string())?;
     let device = spec.to_text();
-    Ok(SimMachine::new(machine, None, Simulated { device, seed }))
+    Ok(SimMachine::new(machine, Simulated { device, seed }))
 }
 
 /// The machine of a file.
 fn of_file(name: &str, text: &str, mut library: Library, seed: u64) -> Result<SimMachine, String> {
     let message = |error: fathom_sim::ModelError| error.to_string();
     let file = MachineFile::parse(name, text).map_err(message)?;
-    if !file.events.is_empty() {
-        return Err(format!(
-            "{name}: [[event]]: this build simulates no events; remove them"
-        ));
-    }
     for device in &file.devices {
         add_files(&device.model, &mut library)?;
     }
     let machine = file.build(&library, seed).map_err(message)?;
     let device = name.to_owned();
-    let cpus = Some(file.cpus);
-    Ok(SimMachine::new(machine, cpus, Simulated { device, seed }))
+    Ok(SimMachine::new(machine, Simulated { device, seed }))
 }
 
 /// A name in a report of test cases, with a mark if the machine is simulated.

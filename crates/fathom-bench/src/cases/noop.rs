@@ -2,12 +2,14 @@
 //! ring.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::sync_channel;
 
 use fathom_linux::{LinuxClock, LinuxHost, bare_noop_ring, make_noop_ring};
 use fathom_load::{
-    EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError, LayOut, RunHooks, Stop,
+    EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError, LayOut, RunHooks,
+    RunningThread, Stop, ThreadBody, spawn_thread,
 };
 use fathom_model::{Bytes, Direction, DiskCounters, Personality, Usage};
 use fathom_plan::{FileReader, HostInfo, parse_args, plan};
@@ -62,7 +64,7 @@ fn complete_rate(seconds: u64) -> Result<f64, String> {
     };
     let invocation = parse_args(&args, Personality::Fathom).map_err(wrong)?;
     let planned = plan(&invocation, &Nowhere, &Nowhere).map_err(wrong)?;
-    let host = std::sync::Arc::new(Noops(LinuxHost::new(LinuxClock::start())));
+    let host = Arc::new(Noops(LinuxHost::new(LinuxClock::start())));
     let (logs, _kept) = sync_channel(1);
     let replays = &|_: &_| {
         Err(HostError {
@@ -129,6 +131,14 @@ struct Noops(LinuxHost);
 
 impl Host for Noops {
     type Clock = LinuxClock;
+
+    fn spawn(
+        self: &Arc<Self>,
+        name: &str,
+        body: impl ThreadBody,
+    ) -> std::io::Result<Box<dyn RunningThread>> {
+        spawn_thread(self, name, body)
+    }
 
     fn with_engine<U: EngineUser>(
         &self,

@@ -33,11 +33,11 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fathom_load::{
     EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError, LARGEST_MEMORY_BUDGET,
-    LayOut, NullEngine, Restore, Scratch,
+    LayOut, NullEngine, Restore, RunningThread, Scratch, ThreadBody, spawn_thread,
 };
 use fathom_model::{Bytes, DiskCounters, EngineKind, FileOperation, Program, Usage};
 
@@ -57,7 +57,7 @@ pub use self::conditions::ConditionsWatch;
 pub use self::extents::written_share;
 pub use self::idle::{IdleWatch, idle_calibration};
 pub use self::signal::{dump_requests, end_with_parent, interrupts};
-pub use self::usage::{OnOneCpu, host_cpus, host_memory};
+pub use self::usage::{host_cpus, host_memory};
 pub use self::watch::HostWatch;
 
 /// The memory budget is at most one part in this many of what a control group has left: buffers and results need memory too.
@@ -180,6 +180,14 @@ fn engine_error(error: HostError) -> EngineError {
 
 impl Host for LinuxHost {
     type Clock = LinuxClock;
+
+    fn spawn(
+        self: &Arc<Self>,
+        name: &str,
+        body: impl ThreadBody,
+    ) -> std::io::Result<Box<dyn RunningThread>> {
+        spawn_thread(self, name, body)
+    }
 
     fn clock(&self) -> LinuxClock {
         self.clock

@@ -45,38 +45,6 @@ pub(super) fn bind_cpus(cpus: &[u32]) -> Result<(), HostError> {
         .map_err(|error| refused(error.raw_os_error(), no_such_cpu(cpus)))
 }
 
-/// Keeps the calling thread, and the threads that it starts, on the CPU where it is, until it is dropped. For threads that take
-/// turns: each turn then costs a switch between threads, but no other CPU has to be woken.
-#[derive(Debug)]
-pub struct OnOneCpu {
-    /// The CPUs of the thread before; `None` if it could not be bound.
-    before: Option<CpuSet>,
-}
-
-impl OnOneCpu {
-    /// Binds the calling thread. Without the permission nothing changes.
-    #[must_use]
-    pub fn here() -> OnOneCpu {
-        let cpu = rustix::thread::sched_getcpu();
-        let mut only = CpuSet::new();
-        if cpu < CpuSet::MAX_CPU {
-            only.set(cpu);
-        }
-        let before = rustix::thread::sched_getaffinity(None).ok();
-        OnOneCpu {
-            before: before.filter(|_| rustix::thread::sched_setaffinity(None, &only).is_ok()),
-        }
-    }
-}
-
-impl Drop for OnOneCpu {
-    fn drop(&mut self) {
-        if let Some(before) = &self.before {
-            let _ = rustix::thread::sched_setaffinity(None, before);
-        }
-    }
-}
-
 fn no_such_cpu(cpus: &[u32]) -> String {
     let allowed: Vec<u32> = allowed_cpus();
     format!(
@@ -141,26 +109,4 @@ pub(super) fn set_nice(nice: i32) -> Result<(), HostError> {
         let what = format!("cannot set nice={nice}: a value below the current one needs CAP_SYS_NICE or a limit (ulimit -e)");
         refused(error.raw_os_error(), what)
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The thread and those that it starts have one CPU, and afterwards it has those of before.
-    #[test]
-    fn a_thread_is_bound_to_one_cpu_for_a_while() {
-        let thread = std::thread::spawn(|| {
-            let before = allowed_cpus();
-            let bound = OnOneCpu::here();
-            let own = allowed_cpus();
-            let started = std::thread::spawn(allowed_cpus).join().expect("a thread");
-            drop(bound);
-            (before, own, started, allowed_cpus())
-        });
-        let (before, own, started, after) = thread.join().expect("a thread");
-        assert_eq!((own.len(), &own), (1, &started));
-        assert!(before.contains(&own[0]));
-        assert_eq!(before, after);
-    }
 }

@@ -3,6 +3,7 @@ use std::io::{Cursor, Error, ErrorKind, Read, Seek, Write};
 use fathom_model::{Direction, Histogram, IntervalDirection, Nanos, PerDirection, SparseHistogram};
 
 use super::*;
+use crate::testing::FakeHost;
 
 const STEP: u64 = 1_000_000;
 
@@ -28,6 +29,20 @@ fn chunk(job: usize, from: u64, to: u64) -> Vec<Interval> {
     (from..to).map(|n| interval(job, n)).collect()
 }
 
+/// An archive of `jobs` jobs with this scratch file.
+fn open<F: Scratch + 'static>(
+    (jobs, max, step): (usize, usize, u64),
+    make: impl Fn() -> io::Result<F> + Send + Sync + 'static,
+    sink: Option<IntervalSink>,
+) -> Archive {
+    let host = Arc::new(FakeHost::new(|_, _| None).with_scratch(make));
+    Archive::open(&host, jobs, max, step, sink).expect("a thread")
+}
+
+fn memory() -> io::Result<Cursor<Vec<u8>>> {
+    Ok(Cursor::new(Vec::new()))
+}
+
 fn give(job_archive: &JobArchive, mut intervals: Vec<Interval>) {
     while !job_archive.take(&mut intervals) {
         std::thread::yield_now();
@@ -44,14 +59,7 @@ fn reads(intervals: &[Interval]) -> Vec<u64> {
 
 #[test]
 fn each_job_gets_its_own_intervals_back_in_order() {
-    let archive = Archive::open(
-        2,
-        1000,
-        STEP,
-        Box::new(|| Ok(Box::new(Cursor::new(Vec::new())))),
-        None,
-    )
-    .expect("a thread");
+    let archive = open((2, 1000, STEP), memory, None);
     for part in 0..10 {
         give(&archive.for_job(0), chunk(0, part * 10, part * 10 + 10));
         give(&archive.for_job(1), chunk(1, part * 7, part * 7 + 7));
@@ -78,14 +86,7 @@ fn each_job_gets_its_own_intervals_back_in_order() {
 
 #[test]
 fn returned_intervals_are_bounded_and_lose_nothing() {
-    let archive = Archive::open(
-        1,
-        16,
-        STEP,
-        Box::new(|| Ok(Box::new(Cursor::new(Vec::new())))),
-        None,
-    )
-    .expect("a thread");
+    let archive = open((1, 16, STEP), memory, None);
     give(&archive.for_job(0), chunk(0, 0, 1000));
     let mut rest = Vec::new();
     archive
@@ -102,14 +103,7 @@ fn returned_intervals_are_bounded_and_lose_nothing() {
 
 #[test]
 fn intervals_before_a_restart_of_the_measurement_are_dropped() {
-    let archive = Archive::open(
-        1,
-        1000,
-        STEP,
-        Box::new(|| Ok(Box::new(Cursor::new(Vec::new())))),
-        None,
-    )
-    .expect("a thread");
+    let archive = open((1, 1000, STEP), memory, None);
     give(&archive.for_job(0), chunk(0, 0, 100));
     let mut rest = chunk(0, 100, 103);
     archive
@@ -149,14 +143,11 @@ impl Seek for Full {
 #[test]
 fn a_full_disk_is_reported_and_loses_nothing() {
     for room in [0, 100, 3_000] {
-        let archive = Archive::open(
-            1,
-            64,
-            STEP,
-            Box::new(move || Ok(Box::new(Full(Cursor::new(Vec::new()), room)))),
+        let archive = open(
+            (1, 64, STEP),
+            move || Ok(Full(Cursor::new(Vec::new()), room)),
             None,
-        )
-        .expect("a thread");
+        );
         (0..100).for_each(|part| give(&archive.for_job(0), chunk(0, part * 10, part * 10 + 10)));
         let mut contents = archive.close().expect("still there");
         let mut rest = chunk(0, 1000, 1001);
@@ -176,14 +167,11 @@ fn a_full_disk_is_reported_and_loses_nothing() {
 
 #[test]
 fn an_unwritable_directory_is_reported() {
-    let archive = Archive::open(
-        1,
-        64,
-        STEP,
-        Box::new(|| Err(Error::from(ErrorKind::PermissionDenied))),
+    let archive = open(
+        (1, 64, STEP),
+        || Err::<Full, _>(Error::from(ErrorKind::PermissionDenied)),
         None,
-    )
-    .expect("a thread");
+    );
     give(&archive.for_job(0), chunk(0, 0, 10));
     let mut contents = archive.close().expect("still there");
     let mut rest = Vec::new();
@@ -198,16 +186,13 @@ fn an_unwritable_directory_is_reported() {
 
 #[test]
 fn the_sink_receives_all_intervals_within_a_second() {
-    use std::sync::{Arc, Mutex};
     let received = Arc::new(Mutex::new(Vec::new()));
     let sink_end = Arc::clone(&received);
     let sink: IntervalSink = Box::new(move |new| {
         let new = new.iter().map(|(job, intervals)| (*job, reads(intervals)));
         sink_end.lock().expect("no panic").extend(new);
     });
-    let make = || -> io::Result<Box<dyn Scratch>> { Ok(Box::new(Cursor::new(Vec::new()))) };
-    let archive =
-        Archive::open(2, 1000, 100_000_000, Box::new(make), Some(sink)).expect("a thread");
+    let archive = open((2, 1000, 100_000_000), memory, Some(sink));
     let job_archive = archive.for_job(1);
     assert_eq!(
         job_archive.batch, 5,

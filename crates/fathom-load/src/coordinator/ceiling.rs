@@ -21,7 +21,7 @@ const MIN_RUNTIME: Nanos = Nanos::from_millis(500);
 /// At most this many sections are measured, so that the end of a large plan is not delayed.
 const MAX_SECTIONS: usize = 8;
 
-impl<H: Host + Send + 'static> Coordinator<H> {
+impl<H: Host> Coordinator<H> {
     /// Measures the ceiling of the first clone of each section that ran long enough, now that
     /// nothing else runs.
     pub(super) fn measure_ceilings(&mut self) {
@@ -70,7 +70,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
         let setup = Setup {
             job: &job,
             index: index as u32,
-            host: &*self.host,
+            host: &self.host,
             live: &live,
             clock: self.clock.clone(),
             generator: io_generator::build(&job, &regions, Personality::Fio).ok()?,

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::{Sender, SyncSender};
 
-use fathom_model::{Bytes, FileLock, Job, JobError, JobRecording, LogChunk, Personality, Plan};
+use fathom_model::{
+    Bytes, FileLock, Job, JobError, JobRecording, LogChunk, Nanos, Personality, Plan,
+};
 
 use super::cpu_load;
 use super::layout::PreparedFiles;
@@ -15,7 +17,7 @@ use crate::engine::{EngineError, EngineRequest, OpenFile};
 use crate::engine_filter::Filtered;
 use crate::errno::EINVAL;
 use crate::flow::Member;
-use crate::host::{Host, HostError, LayOut};
+use crate::host::{Host, HostError, LayOut, ThreadBody};
 use crate::io_generator::{self, Region};
 use crate::io_log::IoLogSink;
 use crate::job_recording::failed;
@@ -27,12 +29,12 @@ use crate::trace_read_ahead::{TraceReadAhead, TraceSource};
 use crate::worker::Setup;
 
 /// The inputs of a worker's thread.
-pub(super) struct JobThread<H: Host> {
+pub(super) struct JobThread {
     pub plan: Arc<Plan>,
     pub index: usize,
-    pub host: Arc<H>,
     pub live: Arc<Live>,
-    pub clock: Since<H::Clock>,
+    /// The start of the load on the clock of the host.
+    pub zero: Nanos,
     pub files: Arc<PreparedFiles>,
     pub sink: SyncSender<LogChunk>,
     /// Takes the times of each I/O.
@@ -43,14 +45,38 @@ pub(super) struct JobThread<H: Host> {
     pub flow: Option<Member>,
     /// The log that is replayed.
     pub log: Option<Box<dyn TraceSource>>,
+    /// Receives the number and the recording of the job.
+    pub results: Sender<(usize, JobRecording)>,
 }
 
-impl<H: Host> JobThread<H> {
+impl ThreadBody for JobThread {
+    fn run<H: Host>(mut self, host: &Arc<H>) {
+        let (flow, log) = (self.flow.take(), self.log.take());
+        let worker = JobWorker {
+            host,
+            clock: Since::at(host.clock(), self.zero),
+            inputs: self,
+        };
+        let recording = worker.run(flow, log);
+        // After an abort this worker may have been abandoned, and nothing receives its recording.
+        let inputs = worker.inputs;
+        let _ = inputs.results.send((inputs.index, recording));
+    }
+}
+
+/// A worker in its thread.
+struct JobWorker<'h, H: Host> {
+    inputs: JobThread,
+    host: &'h Arc<H>,
+    clock: Since<H::Clock>,
+}
+
+impl<H: Host> JobWorker<'_, H> {
     /// Runs the job. Errors are in the recording.
-    pub fn run(mut self) -> JobRecording {
-        self.live.enter(Phase::Preparing);
-        let (plan, flow, log) = (Arc::clone(&self.plan), self.flow.take(), self.log.take());
-        let job = &plan.jobs[self.index];
+    fn run(&self, flow: Option<Member>, log: Option<Box<dyn TraceSource>>) -> JobRecording {
+        self.inputs.live.enter(Phase::Preparing);
+        let plan = Arc::clone(&self.inputs.plan);
+        let job = &plan.jobs[self.inputs.index];
         let before = self.command(job, job.start.command_before.as_ref(), "prerun");
         let mut recording = match before.and_then(|()| self.load(job, flow, log)) {
             Ok(recording) => recording,
@@ -81,11 +107,13 @@ impl<H: Host> JobThread<H> {
         flow: Option<Member>,
         log: Option<Box<dyn TraceSource>>,
     ) -> Result<JobRecording, HostError> {
-        let host = &*self.host;
+        let host = self.host;
         let mut notes = Vec::new();
         // Before this thread is bound to its CPUs: the thread that reads the log must not share
         // them.
-        let log = log.map(TraceReadAhead::start).transpose()?;
+        let log = log
+            .map(|log| TraceReadAhead::start(host, log))
+            .transpose()?;
         if let Err(error) = host.bind_cpus(&job.cpus, job.nice) {
             notes.push(error.to_string());
         }
@@ -101,20 +129,27 @@ impl<H: Host> JobThread<H> {
             None
         };
         if let Some(program) = &job.engine.settings.program {
-            return program::run_program(job, program, host, &self.live, &self.clock, notes);
+            return program::run_program(
+                job,
+                program,
+                &**host,
+                &self.inputs.live,
+                &self.clock,
+                notes,
+            );
         }
         if !job.engine.kind.does_io() {
             return Ok(cpu_load::run_cpu_load(
                 job,
-                host,
-                &self.live,
+                &**host,
+                &self.inputs.live,
                 &self.clock,
                 notes,
             ));
         }
         let (regions, files) = self.targets(job, &mut notes)?;
         let generator =
-            io_generator::build(job, &regions, self.plan.personality).map_err(|error| {
+            io_generator::build(job, &regions, self.inputs.plan.personality).map_err(|error| {
                 HostError {
                     errno: EINVAL,
                     what: error.to_string(),
@@ -126,38 +161,40 @@ impl<H: Host> JobThread<H> {
             depth: job.queue.depth,
             buffer_size,
             files: &files,
-            huge_pages: self.plan.personality == Personality::Fathom,
+            huge_pages: self.inputs.plan.personality == Personality::Fathom,
         };
         if request.huge_pages && has_large_buffers(job, buffer_size) {
             notes.push(HUGE_PAGES.to_owned());
         }
         let setup = Setup {
             job,
-            index: self.index as u32,
+            index: self.inputs.index as u32,
             host,
-            live: &self.live,
+            live: &self.inputs.live,
             clock: self.clock.clone(),
             generator,
             log,
             regions: &regions,
-            sink: self.sink.clone(),
+            sink: self.inputs.sink.clone(),
             io_log: self
+                .inputs
                 .io_log
                 .clone()
                 .filter(|sink| sink.takes(job.accounting.blame)),
-            unix_start_ns: self.unix_start_ns,
-            interval: self.plan.interval,
-            max_intervals: self.max_intervals,
-            job_archive: self.job_archive.clone(),
-            personality: self.plan.personality,
+            unix_start_ns: self.inputs.unix_start_ns,
+            interval: self.inputs.plan.interval,
+            max_intervals: self.inputs.max_intervals,
+            job_archive: self.inputs.job_archive.clone(),
+            personality: self.inputs.plan.personality,
             notes,
             flow,
             dedupe_set: self.dedupe_set(job),
         };
-        let locks = self.files.locks(job);
+        let locks = self.inputs.files.locks(job);
         let outcome = match job.engine.settings.lock {
             FileLock::None if needs_overlap_check(job) => {
-                let filter = Overlaps::new(&self.files.active_ranges, job);
+                let ranges = &self.inputs.files.active_ranges;
+                let filter = Overlaps::new(ranges, job, self.clock.clone());
                 host.with_engine(
                     &request,
                     Filtered {
@@ -168,7 +205,7 @@ impl<H: Host> JobThread<H> {
             }
             FileLock::None => host.with_engine(&request, setup),
             kind => {
-                let filter = FileLocks::new(&locks, kind);
+                let filter = FileLocks::new(&locks, kind, self.clock.clone());
                 host.with_engine(
                     &request,
                     Filtered {
@@ -195,14 +232,16 @@ impl<H: Host> JobThread<H> {
                 .dedupe_set
                 .filter(|set| set.shared || !own.shared)
                 .map_or(0, |set| u64::from(set.percent));
-            self.files.region_bytes(index) / u64::from(targets::smallest_block(job)) * percent / 100
+            self.inputs.files.region_bytes(index) / u64::from(targets::smallest_block(job))
+                * percent
+                / 100
         };
-        let all = || self.plan.jobs.iter().enumerate().map(of).sum();
+        let all = || self.inputs.plan.jobs.iter().enumerate().map(of).sum();
         Some((
             if own.shared {
                 all()
             } else {
-                of((self.index, job))
+                of((self.inputs.index, job))
             },
             own.shared,
         ))
@@ -216,8 +255,8 @@ impl<H: Host> JobThread<H> {
     ) -> Result<(Vec<Region>, Vec<OpenFile>), HostError> {
         let mut regions = Vec::new();
         let mut files = Vec::new();
-        for needs in &self.files.file_needs[self.index] {
-            let region = match self.files.facts.get(&needs.path) {
+        for needs in &self.inputs.files.file_needs[self.inputs.index] {
+            let region = match self.inputs.files.facts.get(&needs.path) {
                 Some(facts) => {
                     let (region, note) = targets::available_region(job, needs, facts)?;
                     notes.extend(note);
@@ -253,7 +292,7 @@ impl<H: Host> JobThread<H> {
             seed: 0,
         };
         let stop = AtomicBool::new(false);
-        let mut check_stop = |_| stop.store(self.live.stopping() != Stop::No, Relaxed);
+        let mut check_stop = |_| stop.store(self.inputs.live.stopping() != Stop::No, Relaxed);
         self.host
             .lay_out(&request, &stop, &mut check_stop)
             .map(|_| ())

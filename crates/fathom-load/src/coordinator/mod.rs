@@ -17,7 +17,6 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use fathom_model::{
@@ -33,10 +32,10 @@ pub use self::state::{States, failed_recording};
 use self::steady::SteadyDetector;
 use self::verify_states::VerifyStates;
 use crate::archive::{Archive, IntervalSink};
-use crate::clock::{Clock, Since, ThreadOfRun};
-use crate::errno::EIO;
+use crate::clock::{Clock, Since};
+use crate::errno::{EAGAIN, EIO};
 use crate::flow::{Flows, Member};
-use crate::host::{Host, HostError, Restore};
+use crate::host::{Host, HostError, Restore, RunningThread};
 use crate::io_log::IoLogSink;
 use crate::job_recording;
 use crate::live::{Live, Phase, Stop};
@@ -44,9 +43,6 @@ use crate::trace_read_ahead::TraceSource;
 
 /// How often the coordinator wakes up.
 const TICK: Duration = Duration::from_millis(20);
-/// How often it wakes up in virtual time while all jobs run: it is woken when one ends, and each time costs two changes of the
-/// thread. A request to stop waits for one virtual second, which takes milliseconds.
-const VIRTUAL_TICK: Duration = Duration::from_secs(1);
 /// How often it wakes up beside an open loop. I/Os become due while the process does not run, so
 /// short stalls show in the response times; a longer sleep would miss a stall of 20 ms.
 const OPEN_LOOP_TICK: Duration = Duration::from_millis(5);
@@ -109,7 +105,7 @@ impl std::error::Error for LoadError {
 /// # Errors
 /// When the files of a job cannot be prepared. I/O that fails is not an error here: it is in the
 /// recording.
-pub fn run<H: Host + Send + 'static>(
+pub fn run<H: Host>(
     plan: Plan,
     host: Arc<H>,
     unix_now_ns: &dyn Fn() -> u64,
@@ -129,14 +125,12 @@ pub fn run<H: Host + Send + 'static>(
     }
     let intervals = (host.memory_budget() / INTERVAL_BYTES) as usize;
     let max_intervals = (intervals / plan.jobs.len().max(1)).clamp(600, 8192);
-    let scratch = Arc::clone(&host);
-    let open_scratch = Box::new(move || scratch.scratch());
     let mut coordinator = Coordinator {
         archive: Archive::open(
+            &host,
             plan.jobs.len(),
             max_intervals,
             plan.interval.get(),
-            open_scratch,
             hooks.interval_sink.take(),
         ),
         max_intervals,
@@ -250,7 +244,7 @@ struct Coordinator<H: Host> {
     flows: Flows,
     steady: SteadyDetector,
     lives: Vec<Arc<Live>>,
-    threads: Vec<Option<JoinHandle<()>>>,
+    threads: Vec<Option<Box<dyn RunningThread>>>,
     done: Vec<Option<JobRecording>>,
     results: Sender<(usize, JobRecording)>,
     unix_start_ns: u64,
@@ -264,7 +258,7 @@ struct Coordinator<H: Host> {
     verify_states: VerifyStates,
 }
 
-impl<H: Host + Send + 'static> Coordinator<H> {
+impl<H: Host> Coordinator<H> {
     fn work(&mut self, inbox: &Receiver<(usize, JobRecording)>, hooks: &mut RunHooks<'_>) {
         let mut next_progress = Nanos::ZERO;
         while self.done.iter().any(Option::is_none) {
@@ -364,9 +358,8 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             log,
             plan: Arc::clone(&self.plan),
             index,
-            host: Arc::clone(&self.host),
             live: Arc::clone(&self.lives[index]),
-            clock: self.clock.clone(),
+            zero: self.clock.zero(),
             files: Arc::clone(&self.files),
             sink: hooks.logs.clone(),
             io_log: hooks.io_log.clone(),
@@ -374,28 +367,9 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             flow,
             max_intervals: self.max_intervals,
             job_archive: self.archive.as_ref().map(|archive| archive.for_job(index)),
+            results: self.results.clone(),
         };
-        let results = self.results.clone();
-        let thread = ThreadOfRun::starts(self.clock.clone());
-        let body = move || {
-            thread.started();
-            let recording = start.run();
-            // After an abort this worker may have been abandoned, and nothing receives its
-            // recording.
-            let _ = results.send((index, recording));
-            drop(thread);
-        };
-        let name: String = self.plan.jobs[index]
-            .name
-            .chars()
-            .filter(|c| *c != '\0')
-            .take(15)
-            .collect();
-        match std::thread::Builder::new()
-            .name(name)
-            .stack_size(1 << 20)
-            .spawn(body)
-        {
+        match self.host.spawn(&self.plan.jobs[index].name, start) {
             Ok(thread) => self.threads[index] = Some(thread),
             Err(error) => {
                 let what = format!(
@@ -405,7 +379,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
                 );
                 let failed = job_recording::failed(
                     &self.plan.jobs[index],
-                    error.raw_os_error().unwrap_or(11),
+                    error.raw_os_error().unwrap_or(EAGAIN),
                     what,
                     self.clock.now(),
                 );
@@ -473,22 +447,9 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             TICK
         };
         let end = self.clock.now() + length(TICK);
-        if <H::Clock as Clock>::IS_VIRTUAL {
-            if let Ok(received) = inbox.try_recv() {
-                return Ok(received);
-            }
-            let waiting = |job: usize| self.threads[job].is_none() && self.done[job].is_none();
-            let watches = self.steady.is_sampling() || (0..self.threads.len()).any(waiting);
-            self.clock.sleep_until(if watches {
-                end
-            } else {
-                self.clock.now() + length(VIRTUAL_TICK)
-            });
-            return inbox.try_recv().map_err(|_| RecvTimeoutError::Timeout);
-        }
         loop {
             let before = self.clock.now();
-            let received = inbox.recv_timeout(sleep);
+            let received = self.receive_until(inbox, before + length(sleep));
             if !matches!(received, Err(RecvTimeoutError::Timeout)) {
                 return received;
             }
@@ -497,6 +458,24 @@ impl<H: Host + Send + 'static> Coordinator<H> {
                 return received;
             }
         }
+    }
+
+    /// Waits for a recording until `at`.
+    fn receive_until(
+        &self,
+        inbox: &Receiver<(usize, JobRecording)>,
+        at: Nanos,
+    ) -> Result<(usize, JobRecording), RecvTimeoutError> {
+        if <H::Clock as Clock>::IS_VIRTUAL {
+            return inbox.try_recv().or_else(|_| {
+                // The end of a worker ends this wait.
+                self.clock.sleep_until(at);
+                inbox.try_recv().map_err(|_| RecvTimeoutError::Timeout)
+            });
+        }
+        inbox.recv_timeout(Duration::from_nanos(
+            at.saturating_sub(self.clock.now()).get(),
+        ))
     }
 
     /// Notes a stall when the coordinator woke up long after it was due: this process did not run.

@@ -79,7 +79,7 @@ pub fn failed_recording(
     head.recording(jobs, Vec::new())
 }
 
-impl<H: Host + Send + 'static> Coordinator<H> {
+impl<H: Host> Coordinator<H> {
     /// Asks the workers when the state is requested, and sends it when all have answered.
     pub(super) fn send_state(&mut self, hooks: &mut RunHooks<'_>) {
         let Some(states) = &mut hooks.states else {

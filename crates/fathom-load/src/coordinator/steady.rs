@@ -63,11 +63,6 @@ impl SteadyDetector {
         SteadyDetector { groups }
     }
 
-    /// Whether there is a job whose state is sampled.
-    pub fn is_sampling(&self) -> bool {
-        self.groups.iter().any(|group| !group.attained)
-    }
-
     /// Takes the samples that are due at `now`. Returns the jobs that have become steady and may
     /// end.
     pub fn sample(&mut self, lives: &[Arc<Live>], now: Nanos) -> Vec<usize> {

@@ -1,13 +1,13 @@
 //! Saves the progress of verified writes while a run lasts, so that it is known after a kill.
 
 use std::sync::Arc;
-use std::sync::mpsc::{SyncSender, sync_channel};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use fathom_model::{Nanos, Personality, Plan};
 
-use crate::host::Host;
+use crate::clock::Clock;
+use crate::host::{Host, RunningThread, ThreadBody};
 use crate::live::Live;
 
 /// How often the progress is saved.
@@ -18,42 +18,47 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// A file name and its content.
 type State = (String, Vec<u8>);
 
-/// A thread that saves the states: a file system that hangs must not hold up the coordinator.
+/// The thread that saves the states: a file system that hangs must not hold up the coordinator.
+struct Saver {
+    states: Receiver<State>,
+}
+
+impl ThreadBody for Saver {
+    fn run<H: Host>(self, host: &Arc<H>) {
+        for (name, bytes) in self.states {
+            // The end of the run reports it if the directory cannot be written.
+            let _ = host.save_output(&name, &bytes);
+        }
+    }
+}
+
+/// The jobs whose states are saved, and the thread that does it.
 pub(super) struct VerifyStates {
     /// Indices of the jobs with a state.
     jobs: Vec<usize>,
-    saver: Option<(SyncSender<State>, JoinHandle<()>)>,
+    saver: Option<(SyncSender<State>, Box<dyn RunningThread>)>,
     next: Nanos,
 }
 
 impl VerifyStates {
-    /// States of the jobs of `plan` that write and verify. fio saves them at the end only.
-    pub fn new<H: Host + Send + 'static>(plan: &Plan, host: &Arc<H>) -> VerifyStates {
+    /// States of the jobs of `plan` that write and verify. fio saves them at the end only. In virtual time nothing kills the
+    /// run, and none are saved before its end.
+    pub fn new<H: Host>(plan: &Plan, host: &Arc<H>) -> VerifyStates {
+        let saves = plan.personality == Personality::Fathom
+            && host.saves_progress()
+            && !<H::Clock as Clock>::IS_VIRTUAL;
         let jobs: Vec<usize> = (0..plan.jobs.len())
             .filter(|index| {
                 let verify = plan.jobs[*index].verify.as_ref();
                 let declined = plan.jobs[*index].options.iter().any(|(name, value)| {
                     name == "verify_state_save" && value.as_deref() == Some("0")
                 });
-                verify.is_some_and(|verify| !verify.only) && !declined
+                saves && verify.is_some_and(|verify| !verify.only) && !declined
             })
-            .filter(|_| plan.personality == Personality::Fathom && host.saves_progress())
             .collect();
         let (sender, states) = sync_channel::<State>(jobs.len().max(1));
-        let host = Arc::clone(host);
-        let save = move || {
-            for (name, bytes) in states {
-                // The end of the run reports it if the directory cannot be written.
-                let _ = host.save_output(&name, &bytes);
-            }
-        };
         let saver = (!jobs.is_empty())
-            .then(|| {
-                std::thread::Builder::new()
-                    .name("fathom-verify".to_owned())
-                    .spawn(save)
-                    .ok()
-            })
+            .then(|| host.spawn("fathom-verify", Saver { states }).ok())
             .flatten()
             .map(|thread| (sender, thread));
         VerifyStates {

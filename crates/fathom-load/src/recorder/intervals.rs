@@ -170,6 +170,7 @@ impl Counted {
 mod tests {
     use super::*;
     use crate::archive::Archive;
+    use crate::testing::FakeHost;
 
     fn memory(intervals: &Intervals) -> usize {
         intervals.recent.capacity() * size_of::<Interval>()
@@ -180,14 +181,10 @@ mod tests {
     /// two minutes, and no count is lost.
     #[test]
     fn memory_of_a_long_run_does_not_grow() {
-        let archive = Archive::open(
-            1,
-            100_000,
-            1,
-            Box::new(|| Ok(Box::new(std::io::Cursor::new(Vec::new())))),
-            None,
-        )
-        .expect("a thread");
+        let host =
+            FakeHost::new(|_, _| None).with_scratch(|| Ok(std::io::Cursor::new(Vec::<u8>::new())));
+        let host = std::sync::Arc::new(host);
+        let archive = Archive::open(&host, 1, 100_000, 1, None).expect("a thread");
         let mut intervals = Intervals::new(100_000_000, 100_000, Some(archive.for_job(0)));
         let (mut early, mut most) = (0, 0);
         for n in 0..6_000_u64 {

@@ -2,17 +2,18 @@
 //!
 //! A block is copied out of its slot, so that the slot is free for the next read while the block is
 //! checked. At most twice as many blocks as there are threads are being checked: memory is bounded,
-//! and a worker that reads faster than the threads check waits for them.
+//! and a worker that reads faster than the threads check waits for them. In virtual time checking takes no time, so that the
+//! worker checks each block itself.
 
-use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::Scope;
 
 use fathom_model::Verify;
 
 use super::block_check::{BadBlock, CheckContext, Method, check_block};
 use super::write_replay::ExpectedWrite;
-use crate::host::Host;
+use crate::clock::Clock;
+use crate::host::{Host, ThreadBody};
 use crate::recorder::InFlight;
 
 /// A block to be checked.
@@ -31,6 +32,40 @@ pub(super) struct Checked {
     pub result: Result<(), BadBlock>,
 }
 
+/// One of the threads.
+struct CheckThread {
+    cpus: Vec<u32>,
+    /// Takes the note that it could not be bound to its CPUs.
+    bound: Sender<Option<String>>,
+    inbox: Arc<Mutex<Receiver<Task>>>,
+    results: Sender<(Checked, Vec<u8>)>,
+}
+
+impl ThreadBody for CheckThread {
+    fn run<H: Host>(self, host: &Arc<H>) {
+        let bound = host.bind_cpus(&self.cpus, None);
+        let _ = self.bound.send(bound.err().map(|error| error.to_string()));
+        while let Some(task) = next(&self.inbox) {
+            let Task {
+                io,
+                expected,
+                block,
+                method,
+                context,
+            } = task;
+            let result = check_block(&method, &context, &block, &io);
+            let checked = Checked {
+                io,
+                expected,
+                result,
+            };
+            if self.results.send((checked, block)).is_err() {
+                return;
+            }
+        }
+    }
+}
+
 /// The threads of one worker; they end when this is dropped.
 pub(super) struct Helpers {
     tasks: SyncSender<Task>,
@@ -45,12 +80,12 @@ pub(super) struct Helpers {
 impl Helpers {
     /// Starts the threads of `verify`; `None` without any. The second value is a message for the
     /// user.
-    pub fn start<'s, H: Host>(
-        scope: &'s Scope<'s, '_>,
-        host: &'s H,
+    pub fn start<H: Host>(
+        host: &Arc<H>,
         verify: Option<&Verify>,
     ) -> (Option<Box<Helpers>>, Vec<String>) {
-        let Some(verify) = verify.filter(|verify| verify.threads > 0) else {
+        let is_virtual = <H::Clock as Clock>::IS_VIRTUAL;
+        let Some(verify) = verify.filter(|verify| verify.threads > 0 && !is_virtual) else {
             return (None, Vec::new());
         };
         let max_pending = verify.threads as usize * 2;
@@ -58,42 +93,14 @@ impl Helpers {
         let (results, checked) = channel();
         let (inbox, mut notes, mut started) = (Arc::new(Mutex::new(inbox)), Vec::new(), 0);
         for _ in 0..verify.threads {
-            let (inbox, results, cpus, (bound, bindings)) = (
-                Arc::clone(&inbox),
-                results.clone(),
-                verify.thread_cpus.clone(),
-                channel(),
-            );
-            let body = move || {
-                let _ = bound.send(
-                    host.bind_cpus(&cpus, None)
-                        .err()
-                        .map(|error| error.to_string()),
-                );
-                while let Some(task) = next(&inbox) {
-                    let Task {
-                        io,
-                        expected,
-                        block,
-                        method,
-                        context,
-                    } = task;
-                    let result = check_block(&method, &context, &block, &io);
-                    let checked = Checked {
-                        io,
-                        expected,
-                        result,
-                    };
-                    if results.send((checked, block)).is_err() {
-                        return;
-                    }
-                }
+            let (bound, bindings) = channel();
+            let thread = CheckThread {
+                cpus: verify.thread_cpus.clone(),
+                bound,
+                inbox: Arc::clone(&inbox),
+                results: results.clone(),
             };
-            match std::thread::Builder::new()
-                .name("verify".to_owned())
-                .stack_size(1 << 20)
-                .spawn_scoped(scope, body)
-            {
+            match host.spawn("verify", thread) {
                 Ok(_) => {
                     started += 1;
                     notes.extend(
@@ -120,6 +127,12 @@ impl Helpers {
             })
         });
         (helpers, notes)
+    }
+
+    /// Ends the threads and waits until they have ended.
+    pub fn stop(self) {
+        drop(self.tasks);
+        while self.checked.recv().is_ok() {}
     }
 
     /// Whether another block must wait until one is checked.

@@ -44,7 +44,7 @@ pub(crate) struct Setup<'a, H: Host> {
     pub job: &'a Job,
     /// Its index in the plan.
     pub index: u32,
-    pub host: &'a H,
+    pub host: &'a Arc<H>,
     pub live: &'a Live,
     pub clock: Since<H::Clock>,
     pub generator: IoGenerator,
@@ -137,11 +137,9 @@ impl<H: Host> EngineUser for Setup<'_, H> {
             notes,
         };
         let mut worker = self.worker(engine, launched, region, frame)?;
-        std::thread::scope(|scope| {
-            worker.verification.start_helpers(scope, host);
-            worker.work();
-            worker.verification.stop_helpers();
-        });
+        worker.verification.start_helpers(host);
+        worker.work();
+        worker.verification.stop_helpers();
         worker.pacing.leave_flow();
         let ended_load = worker.now();
         worker.live.enter(Phase::Finishing);

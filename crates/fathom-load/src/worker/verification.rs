@@ -1,7 +1,7 @@
 //! The verification of one job: the expected content of blocks, and the mismatches found.
 
 use std::path::{Path, PathBuf};
-use std::thread::Scope;
+use std::sync::Arc;
 
 use fathom_model::{
     Damage, DamageClass, Direction, Job, Nanos, RereadResult, VerifyCounts, WriteIdentity,
@@ -82,15 +82,17 @@ impl<'a> Verification<'a> {
     }
 
     /// Starts the threads of `verify_async`.
-    pub fn start_helpers<'s, H: Host>(&mut self, scope: &'s Scope<'s, '_>, host: &'s H) {
-        let (helpers, notes) = Helpers::start(scope, host, self.job.verify.as_ref());
+    pub fn start_helpers<H: Host>(&mut self, host: &Arc<H>) {
+        let (helpers, notes) = Helpers::start(host, self.job.verify.as_ref());
         self.helpers = helpers;
         self.notes.extend(notes);
     }
 
     /// Ends those threads.
     pub fn stop_helpers(&mut self) {
-        self.helpers = None;
+        if let Some(helpers) = self.helpers.take() {
+            helpers.stop();
+        }
     }
 
     #[inline]
@@ -819,19 +821,17 @@ mod tests {
     fn helpers_find_the_same_as_the_worker() {
         let job = verifying_job(2);
         let mut verification = verification(&job);
-        let host = host();
+        let host = Arc::new(host());
         let good: Vec<Vec<u8>> = (0..9)
             .map(|block| write(&mut verification, block))
             .collect();
-        std::thread::scope(|scope| {
-            verification.start_helpers(scope, &host);
-            for (block, data) in (0..).zip(&good) {
-                check(&mut verification, block, block + 1, data);
-            }
-            check(&mut verification, 0, 1, &[0; BLOCK as usize]);
-            verification.join(&host);
-            verification.stop_helpers();
-        });
+        verification.start_helpers(&host);
+        for (block, data) in (0..).zip(&good) {
+            check(&mut verification, block, block + 1, data);
+        }
+        check(&mut verification, 0, 1, &[0; BLOCK as usize]);
+        verification.join(&*host);
+        verification.stop_helpers();
         let counts = verification.counts();
         assert_eq!((counts.good, counts.bad), (9, 1));
         assert_eq!(verification.take_mismatches().len(), 1);

@@ -46,7 +46,7 @@ fn build(params: &mut Params<'_>, builder: &mut Builder<'_>) -> Result<Device, M
 
 /// A bucket of tokens that is full at the start.
 #[derive(Clone, Copy, Debug)]
-struct Bucket {
+pub(crate) struct Bucket {
     ns_per_token: f64,
     /// Time in which an empty bucket fills.
     tolerance: f64,
@@ -55,7 +55,7 @@ struct Bucket {
 }
 
 impl Bucket {
-    fn new(rate: f64, burst: f64) -> Self {
+    pub fn new(rate: f64, burst: f64) -> Self {
         let ns_per_token = 1e9 / rate;
         Bucket {
             ns_per_token,
@@ -66,7 +66,7 @@ impl Bucket {
 
     /// Takes tokens for a request at `now`; returns when it has them. A request that needs more than
     /// the bucket holds waits until it is full.
-    fn take(&mut self, now: f64, tokens: f64) -> f64 {
+    pub fn take(&mut self, now: f64, tokens: f64) -> f64 {
         let time = tokens * self.ns_per_token;
         let start = self.full_at.max(now);
         let conforms = start + time.min(self.tolerance) - self.tolerance;

@@ -62,8 +62,16 @@ struct Servers {
     distribution: Distribution,
     random: Random,
     queue: VecDeque<SimRequest>,
-    /// Requests in service; those with the flag use no server.
-    busy: Agenda<(SimCompletion, bool)>,
+    /// Requests in service.
+    busy: Agenda<InService>,
+}
+
+/// A request in service.
+struct InService {
+    id: u64,
+    failed: bool,
+    /// It occupies a server.
+    server: bool,
 }
 
 impl Servers {
@@ -87,8 +95,7 @@ impl Servers {
 
     fn add(&mut self, now: SimTime, time: f64, id: u64, failed: bool, server: bool) {
         let at = now + time.round().max(1.0) as SimTime;
-        self.busy
-            .add(at, (SimCompletion { id, at, failed }, server));
+        self.busy.add(at, InService { id, failed, server });
     }
 }
 
@@ -116,8 +123,8 @@ impl SimDevice for Servers {
     }
 
     fn advance(&mut self, now: SimTime, done: &mut Vec<SimCompletion>) {
-        while let Some((at, (completion, server))) = self.busy.take(now) {
-            done.push(completion);
+        while let Some((at, InService { id, failed, server })) = self.busy.take(now) {
+            done.push(SimCompletion { id, at, failed });
             if server {
                 self.free += 1;
                 self.start(at);

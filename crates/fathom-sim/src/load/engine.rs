@@ -1,10 +1,8 @@
-//! The engine: requests of a worker to the simulated device.
-
-use std::sync::Arc;
+//! The engine: requests of a worker to the disks of the simulated machine.
 
 use fathom_load::{Completion, Engine, EngineError, EngineRequest, Op, Request, Wait};
 
-use super::world::World;
+use super::thread::SimThread;
 use crate::device::{SimOp, SimRequest, SimTime};
 
 const EIO: i64 = 5;
@@ -13,10 +11,12 @@ const ENOMEM: i32 = 12;
 /// How long a reap waits without a limit, as the engines of Linux: below one second.
 const LONGEST_WAIT: SimTime = 500_000_000;
 
-/// One file of a worker on the device.
+/// One file of a worker on a disk.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct FileOnDevice {
-    /// Where it starts on the device.
+pub(super) struct FileOnDisk {
+    /// The number of the disk.
+    pub disk: usize,
+    /// Where it starts on the disk.
     pub base: u64,
     /// The bytes of the file that may be accessed.
     pub range: (u64, u64),
@@ -24,10 +24,10 @@ pub(crate) struct FileOnDevice {
     pub durable: bool,
 }
 
-/// Submits the requests of one worker to the device of its run.
-pub struct SimEngine {
-    world: Arc<World>,
-    files: Vec<FileOnDevice>,
+/// Submits the requests of one worker to the disks.
+pub(super) struct SimEngine<'y> {
+    thread: SimThread<'y>,
+    files: Vec<FileOnDisk>,
     /// No data are kept, so that all slots share one buffer.
     buffer: Vec<u8>,
     depth: u32,
@@ -36,18 +36,17 @@ pub struct SimEngine {
     lengths: Vec<u32>,
     /// Completions that did not reach the device.
     refused: Vec<Completion>,
-    requests: Vec<SimRequest>,
 }
 
-impl SimEngine {
+impl<'y> SimEngine<'y> {
     /// An engine for these files.
     ///
     /// # Errors
     /// If there is not enough memory for a buffer.
-    pub(crate) fn new(
-        world: Arc<World>,
+    pub fn new(
+        thread: SimThread<'y>,
         request: &EngineRequest<'_>,
-        files: Vec<FileOnDevice>,
+        files: Vec<FileOnDisk>,
     ) -> Result<Self, EngineError> {
         let synchronous = request.spec.is_synchronous();
         let depth = if synchronous { 1 } else { request.depth.max(1) };
@@ -59,53 +58,51 @@ impl SimEngine {
         })?;
         buffer.resize(size, 0);
         Ok(SimEngine {
-            world,
+            thread,
             files,
             buffer,
             depth,
             synchronous,
             lengths: vec![0; depth as usize],
             refused: Vec::new(),
-            requests: Vec::with_capacity(depth as usize),
-        })
-    }
-
-    /// The request as the device gets it; `None` outside of the permitted range.
-    fn on_device(&self, request: &Request) -> Option<SimRequest> {
-        let id = u64::from(request.slot);
-        if request.op.is_sync() {
-            return Some(SimRequest {
-                id,
-                op: SimOp::Flush,
-                // A machine with several devices flushes that of the file.
-                offset: self
-                    .files
-                    .get(request.file as usize)
-                    .map_or(0, |file| file.base),
-                bytes: 0,
-                fua: false,
-            });
-        }
-        let file = self.files.get(request.file as usize)?;
-        let end = request.offset.checked_add(u64::from(request.len))?;
-        if request.offset < file.range.0 || end > file.range.1 {
-            return None;
-        }
-        Some(SimRequest {
-            id,
-            op: match request.op {
-                Op::Read => SimOp::Read,
-                Op::Write => SimOp::Write,
-                _ => SimOp::Trim,
-            },
-            offset: file.base.checked_add(request.offset)?,
-            bytes: request.len,
-            fua: file.durable,
         })
     }
 }
 
-impl Engine for SimEngine {
+/// The request as the disk gets it, and the number of the disk; `None` outside of the permitted range.
+#[inline]
+fn on_disk(files: &[FileOnDisk], request: &Request) -> Option<(usize, SimRequest)> {
+    let id = u64::from(request.slot);
+    let file = files.get(request.file as usize)?;
+    if request.op.is_sync() {
+        let flush = SimRequest {
+            id,
+            op: SimOp::Flush,
+            offset: 0,
+            bytes: 0,
+            fua: false,
+        };
+        return Some((file.disk, flush));
+    }
+    let end = request.offset.checked_add(u64::from(request.len))?;
+    if request.offset < file.range.0 || end > file.range.1 {
+        return None;
+    }
+    let on_disk = SimRequest {
+        id,
+        op: match request.op {
+            Op::Read => SimOp::Read,
+            Op::Write => SimOp::Write,
+            _ => SimOp::Trim,
+        },
+        offset: file.base.checked_add(request.offset)?,
+        bytes: request.len,
+        fua: file.durable,
+    };
+    Some((file.disk, on_disk))
+}
+
+impl Engine for SimEngine<'_> {
     fn depth(&self) -> u32 {
         self.depth
     }
@@ -119,21 +116,28 @@ impl Engine for SimEngine {
     }
 
     fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
-        self.requests.clear();
-        for request in batch {
-            self.lengths[request.slot as usize] = match request.op {
+        let SimEngine {
+            thread,
+            files,
+            lengths,
+            refused,
+            ..
+        } = self;
+        thread.compute(batch.len());
+        thread.submit(batch.iter().filter_map(|request| {
+            lengths[request.slot as usize] = match request.op {
                 Op::Read | Op::Write => request.len,
                 _ => 0,
             };
-            match self.on_device(request) {
-                Some(on_device) => self.requests.push(on_device),
-                None => self.refused.push(Completion {
+            let on_disk = on_disk(files, request);
+            if on_disk.is_none() {
+                refused.push(Completion {
                     slot: request.slot,
                     result: -EINVAL,
-                }),
+                });
             }
-        }
-        self.world.submit(self.requests.drain(..));
+            on_disk
+        }));
         Ok(batch.len())
     }
 
@@ -147,17 +151,14 @@ impl Engine for SimEngine {
         let limit = wait.limit.map_or(LONGEST_WAIT, fathom_model::Nanos::get);
         let lengths = &self.lengths;
         let goes_on = self
-            .world
-            .reap((wait.at_least as usize, most), limit, |completion| {
-                let slot = completion.id as u32;
-                done.push(Completion {
-                    slot,
-                    result: if completion.failed {
-                        -EIO
-                    } else {
-                        i64::from(lengths[slot as usize])
-                    },
-                });
+            .thread
+            .reap((wait.at_least as usize, most, limit), |slot, failed| {
+                let result = if failed {
+                    -EIO
+                } else {
+                    i64::from(lengths[slot as usize])
+                };
+                done.push(Completion { slot, result });
             });
         if goes_on {
             return Ok(());

@@ -1,31 +1,174 @@
-//! A simulated device as the machine of the load generator: its clock, its engine and its files.
+//! A simulated machine under the load generator: its clock, its engine and its files.
 //!
-//! The threads of a run take turns: one runs until it waits for the device or for a time. Then
+//! The threads of a run take turns: one runs until it waits for a disk or for a time. Then
 //! virtual time moves to the first event for which a thread waits. The order is fixed, so that the
-//! same plan, device and seed give the same recording.
+//! same plan, machine and seed give the same recording. They share one thread of the operating system, so that a turn costs
+//! tens of nanoseconds.
 
+mod cpus;
+mod disk;
 mod engine;
-mod host;
+mod hardware;
+mod machine;
+mod thread;
+mod windows;
 mod world;
 
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, MutexGuard};
 
-use fathom_load::{LoadError, RunHooks};
-use fathom_model::{Plan, Recording};
+use fathom_load::{
+    EngineError, EngineRequest, EngineUser, Host as _, HostError, LoadError, RunHooks,
+};
+use fathom_model::{Conditions, DiskCounters, HostRecording, Nanos, Plan, Recording};
 
-pub use self::engine::SimEngine;
-pub use self::host::{SimHost, unsupported};
-pub use self::world::VirtualClock;
+use self::hardware::Hardware;
+use self::machine::Machine;
+pub use self::machine::unsupported;
+use self::thread::{SimThread, share};
+use crate::machine::{FileTree, MachineError, SimDisk, SimMachineSpec, Volume, VolumeKind};
+use crate::registry::Device;
 
-/// Runs `plan` on `host`: [`fathom_load::run`].
+/// A simulated machine. Several runs on it follow one another: time and the state of its disks go on.
+pub struct SimHost {
+    machine: Arc<Machine>,
+}
+
+impl SimHost {
+    /// A machine with one device, which has every path, and without events.
+    #[must_use]
+    pub fn new(device: Device) -> Self {
+        let files = FileTree::on_one_device(device.capacity());
+        let path = PathBuf::new();
+        let disks = vec![SimDisk { path, device }];
+        let spec = SimMachineSpec {
+            disks,
+            ..SimMachineSpec::default()
+        };
+        SimHost::build(spec, files)
+    }
+
+    /// The machine of a file or of a model, whose wall clock is at this time, nanoseconds since 1970.
+    #[must_use]
+    pub fn of_machine(machine: crate::machine::Machine, started_unix_ns: u64) -> Self {
+        let volumes = machine.files.volumes();
+        let path = |disk: usize| {
+            let named = volumes.iter().find(|one| one.disk == disk);
+            let named = named.filter(|one| one.kind != VolumeKind::EveryPath);
+            named.map(|one| one.path.clone()).unwrap_or_default()
+        };
+        let disks = machine.devices.into_iter().enumerate();
+        let disks = disks.map(|(number, device)| SimDisk {
+            path: path(number),
+            device,
+        });
+        let spec = SimMachineSpec {
+            disks: disks.collect(),
+            cpus: machine.cpus.unwrap_or(1),
+            started_unix_ns,
+            events: machine.events,
+            ..SimMachineSpec::default()
+        };
+        SimHost::build(spec, machine.files)
+    }
+
+    /// The machine of a description.
+    ///
+    /// # Errors
+    /// If the description is impossible.
+    pub fn with_machine(spec: SimMachineSpec) -> Result<Self, MachineError> {
+        spec.check()?;
+        let mut files = FileTree::default();
+        for (number, disk) in spec.disks.iter().enumerate() {
+            let (path, capacity) = (disk.path.clone(), disk.device.capacity());
+            files.add_volume(if path.as_os_str().is_empty() {
+                Volume::new("/".into(), VolumeKind::EveryPath, number, capacity)
+            } else if path.starts_with("/dev") {
+                Volume::new(path, VolumeKind::BlockDevice, number, capacity)
+            } else {
+                Volume::new(path, VolumeKind::FileSystem, number, capacity)
+            });
+        }
+        Ok(SimHost::build(spec, files))
+    }
+
+    fn build(spec: SimMachineSpec, files: FileTree) -> Self {
+        SimHost {
+            machine: Arc::new(Machine::new(Hardware::new(spec), files)),
+        }
+    }
+
+    /// The names of its devices and files.
+    pub fn files(&self) -> MutexGuard<'_, FileTree> {
+        self.machine.files()
+    }
+
+    /// Runs `user` on an engine for these files, outside of a run of a plan; time goes on meanwhile.
+    ///
+    /// # Errors
+    /// When a file has no place, or a run on the machine has not ended.
+    pub(crate) fn with_engine<U: EngineUser>(
+        &self,
+        request: &EngineRequest<'_>,
+        user: U,
+    ) -> Result<U::Output, EngineError> {
+        let begun = SimThread::begin_run(Arc::clone(&self.machine));
+        let thread = share(begun.map_err(|HostError { errno, what }| EngineError { errno, what })?);
+        let result = thread.with_engine(request, user);
+        thread.end_run();
+        result
+    }
+
+    /// The machine's own clock: time since its first run began. Also known during a run.
+    #[must_use]
+    pub fn now(&self) -> Nanos {
+        Nanos::new(self.machine.now.load(Relaxed))
+    }
+
+    /// The wall clock after the last run, nanoseconds since 1970; `None` during a run.
+    #[must_use]
+    pub fn unix_now_ns(&self) -> Option<u64> {
+        self.machine.read(Hardware::unix_now_ns)
+    }
+
+    /// What a watch of the machine found about the last run: its CPUs, how much of them was stolen and busy, its memory. `None`
+    /// during a run.
+    #[must_use]
+    pub fn host_recording(&self) -> Option<HostRecording> {
+        self.machine.read(|hardware, _| hardware.host_recording())
+    }
+
+    /// The conditions during the last run, sampled as those of a real machine. `None` during a run.
+    #[must_use]
+    pub fn conditions(&self) -> Option<Conditions> {
+        self.machine.read(|hardware, _| hardware.conditions())
+    }
+
+    /// Name and counters of the disks that have a path, with the I/O of all programs. `None` during a run.
+    #[must_use]
+    pub fn disk_counters(&self) -> Option<Vec<(String, DiskCounters)>> {
+        self.machine.read(Hardware::disk_counters)
+    }
+}
+
+/// Runs `plan` on `host`: [`fathom_load::run`]. The loops of the load are generic: they are compiled here, because this crate is
+/// optimised in every profile and the program is not. The result does not depend on the day.
 ///
 /// # Errors
-/// When the files of a job do not fit on the device.
+/// When the files of a job do not fit on the device, or another run on the machine has not ended.
 pub fn run_load(
     plan: Plan,
     host: Arc<SimHost>,
-    unix_now_ns: &dyn Fn() -> u64,
     hooks: RunHooks<'_>,
 ) -> Result<Recording, LoadError> {
-    fathom_load::run(plan, host, unix_now_ns, hooks)
+    let coordinator = SimThread::begin_run(Arc::clone(&host.machine));
+    let coordinator = share(coordinator.map_err(|cause| LoadError {
+        job: "run".to_owned(),
+        cause,
+    })?);
+    let unix_now_ns = || coordinator.unix_now_ns();
+    let result = fathom_load::run(plan, Arc::clone(&coordinator), &unix_now_ns, hooks);
+    coordinator.end_run();
+    result
 }

@@ -1,52 +1,102 @@
-//! Virtual time: the device, and the threads that wait for it.
+//! Virtual time: the disks, the threads that wait for them, and whose turn it is.
+//!
+//! A thread runs until it waits. Then time moves to the first event that makes a thread ready; of several, the one with the
+//! lowest number runs first. The order is fixed, so that the same plan and machine give the same recording.
 
-use std::cell::Cell;
-use std::collections::VecDeque;
+use std::cell::{RefCell, RefMut};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use fathom_load::Clock;
-use fathom_model::Nanos;
+use fathom_model::DiskCounters;
 
+use super::disk::Disk;
+use super::hardware::Hardware;
+use crate::agenda::earlier;
 use crate::device::{SimCompletion, SimRequest, SimTime};
-use crate::registry::Device;
+use crate::machine::SimMachineSpec;
 
 /// How long a look that finds nothing takes. Without it a loop that polls would never end.
 const POLL: SimTime = 1000;
-/// The part of a request's identifier that is its slot.
-const SLOT_BITS: u32 = 32;
+/// The thread of [`fathom_load::run`].
+pub(super) const COORDINATOR: usize = 0;
+/// The number of other programs in place of a thread.
+pub(super) const FOREIGN: usize = (1 << 30) - 1;
+/// How long a thread waits for a disk that hangs before its engine gives up, longer than the load waits at the end of a job.
+const HANG_PATIENCE: SimTime = 100_000_000_000;
 
-thread_local! {
-    /// The number of this thread in its run; the coordinator is 0.
-    static THREAD: Cell<usize> = const { Cell::new(0) };
+/// The identifier of a request at its disk: slot, thread and operation.
+pub(super) mod id {
+    use crate::device::SimOp;
+
+    const THREAD_SHIFT: u32 = 32;
+    const OP_SHIFT: u32 = 62;
+    const THREAD_MASK: u64 = (1 << (OP_SHIFT - THREAD_SHIFT)) - 1;
+
+    pub fn join(op: SimOp, thread: usize, slot: u32) -> u64 {
+        (op as u64) << OP_SHIFT | (thread as u64 & THREAD_MASK) << THREAD_SHIFT | u64::from(slot)
+    }
+
+    pub fn slot(id: u64) -> u32 {
+        id as u32
+    }
+
+    pub fn op(id: u64) -> usize {
+        (id >> OP_SHIFT) as usize
+    }
+
+    pub fn thread(id: u64) -> usize {
+        (id >> THREAD_SHIFT & THREAD_MASK) as usize
+    }
 }
 
-/// The device and the threads of one run.
-pub(crate) struct World {
-    /// The time of `State`, for readers without the lock.
-    now: AtomicU64,
-    state: Mutex<State>,
+/// The state of a machine during a run. Only the threads of the run use it, which share one thread of the operating system.
+/// It is borrowed until a thread waits, never longer.
+pub(super) struct World {
+    /// The present time, for all that ask.
+    now: Arc<AtomicU64>,
+    state: RefCell<State>,
 }
 
-struct State {
+/// The state of a machine.
+pub(super) struct State {
     now: SimTime,
-    device: Device,
+    pub hardware: Hardware,
     threads: Vec<Thread>,
+    /// Threads that can run, the lowest number first.
+    ready: BinaryHeap<Reverse<usize>>,
+    /// Times for which threads wait. An entry is void unless it is that of its thread.
+    timers: BinaryHeap<Reverse<(SimTime, usize)>>,
+    /// The thread that runs next, if that was found out already.
+    next: Option<usize>,
+    /// Threads that wait for [`World::wake_others`].
+    waiting_for_others: Vec<usize>,
+    /// The run is over: what is in flight is given up.
+    ending: bool,
     done: Vec<SimCompletion>,
 }
 
 struct Thread {
     status: Status,
-    /// Completions that it has not taken yet.
-    inbox: VecDeque<SimCompletion>,
+    /// The time of its entry in [`State::timers`], at most the time for which it waits.
+    timer: Option<SimTime>,
+    /// Completions that it has not taken yet: slots, and whether they failed.
+    inbox: VecDeque<(u32, bool)>,
     in_flight: usize,
-    /// Signalled when it is its turn.
-    turn: Arc<Condvar>,
+    /// The last time at which it took completions or had nothing in flight.
+    served: SimTime,
+    /// Its wake-up is late already, or it computes.
+    is_late: bool,
+    /// CPU time, and time that it waited for a CPU.
+    busy: SimTime,
+    waited: SimTime,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
     Running,
+    Ready,
     /// Until this time or until it has this many completions; 0: only the time.
     Waiting {
         until: SimTime,
@@ -55,227 +105,369 @@ enum Status {
     Ended,
 }
 
-impl Thread {
-    fn new(status: Status) -> Self {
-        Thread {
+impl State {
+    /// A machine that runs nothing.
+    pub fn new(now: SimTime, hardware: Hardware) -> Self {
+        State {
+            now,
+            hardware,
+            threads: Vec::new(),
+            ready: BinaryHeap::new(),
+            timers: BinaryHeap::new(),
+            next: None,
+            waiting_for_others: Vec::new(),
+            ending: false,
+            done: Vec::new(),
+        }
+    }
+
+    fn start_thread(&mut self, status: Status) -> usize {
+        self.threads.push(Thread {
             status,
+            timer: None,
             inbox: VecDeque::new(),
             in_flight: 0,
-            turn: Arc::new(Condvar::new()),
-        }
+            served: self.now,
+            is_late: false,
+            busy: 0,
+            waited: 0,
+        });
+        self.threads.len() - 1
     }
 
-    fn is_ready(&self, now: SimTime) -> bool {
-        match self.status {
-            Status::Waiting { until, least } => {
-                until <= now || (least > 0 && self.inbox.len() >= least)
-            }
-            Status::Running | Status::Ended => false,
-        }
+    fn make_ready(&mut self, thread: usize) {
+        self.threads[thread].status = Status::Ready;
+        self.ready.push(Reverse(thread));
     }
-}
 
-impl State {
-    /// The thread that runs next. Moves time to the first event that makes one ready.
+    /// Wakes up a thread that waits.
+    fn wake(&mut self, thread: usize) {
+        let is_late = std::mem::take(&mut self.threads[thread].is_late);
+        let late = match thread {
+            COORDINATOR => 0,
+            _ if is_late => 0,
+            _ => self.hardware.lateness(self.now),
+        };
+        if late == 0 {
+            return self.make_ready(thread);
+        }
+        let until = self.now + late;
+        self.threads[thread].is_late = true;
+        self.threads[thread].status = Status::Waiting { until, least: 0 };
+        self.set_timer(thread, until);
+    }
+
+    /// Moves time to the first event that makes a thread ready. Returns the thread, which runs now; none if all have ended.
     fn next_thread(&mut self, shown: &AtomicU64) -> Option<usize> {
         loop {
-            let ready = |thread: &Thread| thread.is_ready(self.now);
-            if let Some(thread) = self.threads.iter().position(ready) {
+            let stop = self.hardware.stops.end_at(self.now);
+            if let Some(end) = stop.filter(|_| !self.ready.is_empty()) {
+                self.move_time(end, shown);
+                continue;
+            }
+            if let Some(Reverse(thread)) = self.ready.pop() {
+                self.threads[thread].status = Status::Running;
                 return Some(thread);
             }
-            let until = self
-                .threads
-                .iter()
-                .filter_map(|thread| match thread.status {
-                    Status::Waiting { until, .. } => Some(until),
-                    _ => None,
-                });
-            let time = until.min()?;
-            // Only a completion or that time makes a thread ready: most events of a device are neither.
-            while self.done.is_empty() && self.now < time {
-                let event = self.device.next_event();
-                self.now = event.map_or(time, |event| event.min(time)).max(self.now);
-                self.device.advance(self.now, &mut self.done);
-            }
-            shown.store(self.now, Relaxed);
-            self.hand_out();
+            let time = self.first_timer()?;
+            self.move_time(time, shown);
         }
     }
 
-    /// Moves the device to the present time and hands its completions to their threads.
+    /// The earliest time for which a thread waits.
+    fn first_timer(&mut self) -> Option<SimTime> {
+        loop {
+            let Reverse((time, thread)) = *self.timers.peek()?;
+            let owner = &mut self.threads[thread];
+            if owner.timer == Some(time) {
+                match owner.status {
+                    Status::Waiting { until, .. } if until <= time => return Some(time),
+                    Status::Waiting { until, .. } => {
+                        owner.timer = None;
+                        self.timers.pop();
+                        self.set_timer(thread, until);
+                        continue;
+                    }
+                    _ => owner.timer = None,
+                }
+            }
+            self.timers.pop();
+        }
+    }
+
+    fn set_timer(&mut self, thread: usize, until: SimTime) {
+        let timer = &mut self.threads[thread].timer;
+        if timer.is_none_or(|time| time > until) {
+            *timer = Some(until);
+            self.timers.push(Reverse((until, thread)));
+        }
+    }
+
+    /// Moves time to the next completion, at most to `limit`, and makes the threads ready that wait for it.
+    fn move_time(&mut self, limit: SimTime, shown: &AtomicU64) {
+        let limit = limit.min(self.hardware.next_reading());
+        // Only a completion or that time makes a thread ready: most events of a disk are neither.
+        while self.done.is_empty() && self.now < limit {
+            let event = self.next_event();
+            self.now = event.map_or(limit, |event| event.min(limit)).max(self.now);
+            for disk in &mut self.hardware.disks {
+                disk.advance(self.now, &mut self.done);
+            }
+        }
+        shown.store(self.now, Relaxed);
+        if self.now >= self.hardware.next_reading() {
+            self.hardware.read(self.now);
+        }
+        self.hand_out();
+        while self.first_timer().is_some_and(|time| time <= self.now) {
+            if let Some(Reverse((_, thread))) = self.timers.pop() {
+                self.threads[thread].timer = None;
+                self.wake(thread);
+            }
+        }
+    }
+
+    /// Whether the requests of a thread are never completed. If a disk hangs, the thread notices it by its own timeouts.
+    fn is_stuck(&self, thread: usize) -> bool {
+        self.next_event().is_none()
+            && (!self.hardware.disks.iter().any(Disk::hangs)
+                || self.now - self.threads[thread].served > HANG_PATIENCE)
+    }
+
+    #[inline]
+    fn next_event(&self) -> Option<SimTime> {
+        match &self.hardware.disks[..] {
+            [only] => only.next_event(),
+            disks => disks.iter().map(Disk::next_event).fold(None, earlier),
+        }
+    }
+
+    /// Hands out what the disks complete at the present time: a thread may have submitted at it.
+    #[inline]
     fn deliver(&mut self) {
-        self.device.advance(self.now, &mut self.done);
+        if self.next_event().is_none_or(|event| event > self.now) {
+            return;
+        }
+        for disk in &mut self.hardware.disks {
+            disk.advance(self.now, &mut self.done);
+        }
         self.hand_out();
     }
 
     /// Hands completions to their threads.
     fn hand_out(&mut self) {
-        for completion in self.done.drain(..) {
-            let thread = (completion.id >> SLOT_BITS) as usize;
-            if let Some(thread) = self.threads.get_mut(thread) {
-                thread.inbox.push_back(completion);
+        let mut done = std::mem::take(&mut self.done);
+        for completion in done.drain(..) {
+            let number = id::thread(completion.id);
+            let Some(thread) = self.threads.get_mut(number) else {
+                continue;
+            };
+            let slot = id::slot(completion.id);
+            thread.inbox.push_back((slot, completion.failed));
+            if let Status::Waiting { least, .. } = thread.status
+                && least > 0
+                && thread.inbox.len() >= least
+            {
+                self.wake(number);
             }
         }
+        self.done = done;
     }
 }
 
 impl World {
-    /// A world whose coordinator is the thread that runs.
-    pub fn new(device: Device) -> Self {
+    /// Begins a run: its coordinator is the only thread.
+    pub fn begin_run(now: Arc<AtomicU64>, mut state: State) -> Self {
+        state.start_thread(Status::Running);
+        state.hardware.begin_run(state.now);
         World {
-            now: AtomicU64::new(0),
-            state: Mutex::new(State {
-                now: 0,
-                device,
-                threads: vec![Thread::new(Status::Running)],
-                done: Vec::new(),
-            }),
+            now,
+            state: RefCell::new(state),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The machine after the run.
+    pub fn end_run(&self) -> State {
+        let mut state = self.borrow();
+        let nothing = Hardware::new(SimMachineSpec::default());
+        let mut hardware = std::mem::replace(&mut state.hardware, nothing);
+        hardware.end_run(state.now);
+        State::new(state.now, hardware)
+    }
+
+    /// What a thread had of the CPUs: CPU time, and time that it waited for a CPU.
+    pub fn usage(&self, thread: usize) -> (SimTime, SimTime) {
+        let state = self.borrow();
+        let thread = &state.threads[thread];
+        (thread.busy, thread.waited)
+    }
+
+    /// Name and counters of the disks.
+    pub fn disk_counters(&self) -> Vec<(String, DiskCounters)> {
+        let state = self.borrow();
+        state.hardware.disk_counters(state.now)
+    }
+
+    /// The wall clock, nanoseconds since 1970.
+    pub fn unix_now_ns(&self) -> u64 {
+        let state = self.borrow();
+        state.hardware.unix_now_ns(state.now)
+    }
+
+    fn borrow(&self) -> RefMut<'_, State> {
+        self.state.borrow_mut()
     }
 
     /// The present time.
+    #[inline]
     pub fn now(&self) -> SimTime {
         self.now.load(Relaxed)
     }
 
-    /// Lets other threads run until this time or until the calling thread has so many completions.
-    fn wait(&self, mut state: MutexGuard<'_, State>, until: SimTime, least: usize) {
-        let me = THREAD.get();
+    /// Gives up what the threads of the run wait for. Whether any is left.
+    pub fn give_up(&self) -> bool {
+        let mut state = self.borrow();
+        state.ending = true;
+        let mut others = state.threads.iter().skip(1);
+        others.any(|thread| thread.status != Status::Ended)
+    }
+
+    /// A new thread, which is ready. Returns its number.
+    pub fn start_thread(&self) -> usize {
+        let mut state = self.borrow();
+        let thread = state.start_thread(Status::Ready);
+        state.ready.push(Reverse(thread));
+        thread
+    }
+
+    /// The last call of a thread. The coordinator looks at its result at once.
+    pub fn end_thread(&self, thread: usize) {
+        let mut state = self.borrow();
+        state.threads[thread].status = Status::Ended;
+        if let Status::Waiting { .. } = state.threads[COORDINATOR].status {
+            state.make_ready(COORDINATOR);
+        }
+    }
+
+    pub fn has_ended(&self, thread: usize) -> bool {
+        self.borrow().threads[thread].status == Status::Ended
+    }
+
+    /// The thread that runs next.
+    pub fn next_thread(&self) -> Option<usize> {
+        let mut state = self.borrow();
+        let next = state.next.take();
+        next.or_else(|| state.next_thread(&self.now))
+    }
+
+    /// Waits for this time or until the thread has so many completions. `switch` returns at the next turn of the thread.
+    fn wait(
+        &self,
+        mut state: RefMut<'_, State>,
+        (me, until, least): (usize, SimTime, usize),
+        switch: impl FnOnce(),
+    ) {
         state.threads[me].status = Status::Waiting { until, least };
-        match state.next_thread(&self.now) {
-            Some(next) if next == me => state.threads[me].status = Status::Running,
-            next => {
-                state.pass_turn(next);
-                let turn = Arc::clone(&state.threads[me].turn);
-                while state.threads[me].status != Status::Running {
-                    state = turn.wait(state).unwrap_or_else(PoisonError::into_inner);
-                }
+        state.set_timer(me, until);
+        state.next = state.next_thread(&self.now);
+        if state.next == Some(me) {
+            state.next = None;
+            return;
+        }
+        drop(state);
+        switch();
+    }
+
+    /// Sleeps until a time. A time that has passed is a look that finds nothing.
+    pub fn sleep_until(&self, me: usize, at: SimTime, switch: impl FnOnce()) {
+        let state = self.borrow();
+        let until = if at > state.now { at } else { state.now + POLL };
+        self.wait(state, (me, until, 0), switch);
+    }
+
+    /// Sleeps until another thread calls [`World::wake_others`], at the latest until `at`.
+    pub fn wait_for_others(&self, me: usize, at: SimTime, switch: impl FnOnce()) {
+        self.borrow().waiting_for_others.push(me);
+        self.sleep_until(me, at, switch);
+        self.borrow()
+            .waiting_for_others
+            .retain(|thread| *thread != me);
+    }
+
+    pub fn wake_others(&self) {
+        let mut state = self.borrow();
+        for thread in std::mem::take(&mut state.waiting_for_others) {
+            if let Status::Waiting { .. } = state.threads[thread].status {
+                state.make_ready(thread);
             }
         }
     }
 
-    /// Sleeps until a time. A time that has passed is a look that finds nothing.
-    fn sleep_until(&self, at: SimTime) {
-        let state = self.lock();
-        let until = if at > state.now { at } else { state.now + POLL };
-        self.wait(state, until, 0);
+    /// Spends the CPU time of `ios` I/Os.
+    #[inline]
+    pub fn compute(&self, me: usize, ios: usize, switch: impl FnOnce()) {
+        let mut state = self.borrow();
+        let work = state.hardware.cpus.cost * ios as SimTime;
+        if work == 0 {
+            return;
+        }
+        let now = state.now;
+        let computed = state.hardware.cpus.compute(now, work);
+        let thread = &mut state.threads[me];
+        thread.busy += computed.busy;
+        thread.waited += computed.waited;
+        thread.is_late = true;
+        self.wait(state, (me, computed.end, 0), switch);
     }
 
-    /// Submits requests of the calling thread.
-    pub fn submit(&self, requests: impl Iterator<Item = SimRequest>) {
-        let mut state = self.lock();
-        let me = THREAD.get();
+    /// Submits requests of a thread, each to its disk.
+    pub fn submit(&self, me: usize, requests: impl Iterator<Item = (usize, SimRequest)>) {
+        let mut state = self.borrow();
+        let state = &mut *state;
         let now = state.now;
-        // The device is at the present time, also if another thread has submitted at it.
+        // The disks are at the present time, also if another thread has submitted at it.
         state.deliver();
-        for request in requests {
-            let id = (me as u64) << SLOT_BITS | request.id;
+        if state.threads[me].in_flight == 0 {
+            state.threads[me].served = now;
+        }
+        for (disk, request) in requests {
+            let id = id::join(request.op, me, request.id as u32);
             state.threads[me].in_flight += 1;
-            state.device.submit(now, SimRequest { id, ..request });
+            state.hardware.disks[disk].submit(now, SimRequest { id, ..request });
         }
     }
 
-    /// Takes up to `most` completions of the calling thread when there are `least`, at the latest
-    /// after `limit`. False if the device can complete nothing more although requests are in flight.
+    /// Takes up to `most` completions of a thread when there are `least`, at the latest after `limit`. False if the disks
+    /// can complete nothing more although requests are in flight.
     pub fn reap(
         &self,
-        (least, most): (usize, usize),
-        limit: SimTime,
-        mut each: impl FnMut(SimCompletion),
+        me: usize,
+        (least, most, limit): (usize, usize, SimTime),
+        switch: impl FnOnce(),
+        mut each: impl FnMut(u32, bool),
     ) -> bool {
-        let mut state = self.lock();
-        let me = THREAD.get();
+        let mut state = self.borrow();
         state.deliver();
         let least = least.min(state.threads[me].in_flight).min(most);
         let count = state.threads[me].inbox.len();
         if count < least || (count == 0 && most > 0) {
-            if state.threads[me].in_flight > count && state.device.next_event().is_none() {
+            if state.ending || state.threads[me].in_flight > count && state.is_stuck(me) {
                 return false;
             }
             let until = state.now + if least == 0 { POLL } else { limit.max(1) };
-            self.wait(state, until, least.max(1));
-            state = self.lock();
+            self.wait(state, (me, until, least.max(1)), switch);
+            state = self.borrow();
         }
+        let now = state.now;
         let thread = &mut state.threads[me];
         let count = thread.inbox.len().min(most);
         thread.in_flight -= count;
-        for mut completion in thread.inbox.drain(..count) {
-            completion.id &= (1 << SLOT_BITS) - 1;
-            each(completion);
+        if count > 0 {
+            thread.served = now;
+        }
+        for (slot, failed) in thread.inbox.drain(..count) {
+            each(slot, failed);
         }
         true
-    }
-
-    fn thread_starts(&self) -> u64 {
-        let mut state = self.lock();
-        let until = state.now;
-        state
-            .threads
-            .push(Thread::new(Status::Waiting { until, least: 0 }));
-        state.threads.len() as u64 - 1
-    }
-
-    fn thread_started(&self, thread: u64) {
-        THREAD.set(thread as usize);
-        let mut state = self.lock();
-        let turn = Arc::clone(&state.threads[thread as usize].turn);
-        while state.threads[thread as usize].status != Status::Running {
-            state = turn.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    fn thread_ended(&self, thread: u64) {
-        let mut state = self.lock();
-        let was_running = state.threads[thread as usize].status == Status::Running;
-        state.threads[thread as usize].status = Status::Ended;
-        // The coordinator looks at the result at once.
-        if let Status::Waiting { until, .. } = &mut state.threads[0].status {
-            *until = 0;
-        }
-        if was_running {
-            let next = state.next_thread(&self.now);
-            state.pass_turn(next);
-        }
-    }
-}
-
-impl State {
-    fn pass_turn(&mut self, next: Option<usize>) {
-        if let Some(next) = next {
-            self.threads[next].status = Status::Running;
-            self.threads[next].turn.notify_one();
-        }
-    }
-}
-
-/// The clock of a simulated device.
-#[derive(Clone)]
-pub struct VirtualClock(pub(crate) Arc<World>);
-
-impl Clock for VirtualClock {
-    const IS_VIRTUAL: bool = true;
-
-    fn now(&self) -> Nanos {
-        Nanos::new(self.0.now())
-    }
-
-    fn sleep_until(&self, at: Nanos) {
-        self.0.sleep_until(at.get());
-    }
-
-    fn thread_starts(&self) -> u64 {
-        self.0.thread_starts()
-    }
-
-    fn thread_started(&self, thread: u64) {
-        self.0.thread_started(thread);
-    }
-
-    fn thread_ended(&self, thread: u64) {
-        self.0.thread_ended(thread);
     }
 }

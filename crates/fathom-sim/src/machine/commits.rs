@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use fathom_load::{
-    Clock, Completion, Engine, EngineError, EngineRequest, EngineUser, Host, Op, OpenFile, Request,
-    Wait,
+    Completion, Engine, EngineError, EngineRequest, EngineUser, Op, OpenFile, Request, Wait,
 };
 use fathom_model::{EngineKind, EngineSettings, EngineSpec, Fadvise, Histogram, Nanos, SyncMode};
 
@@ -100,16 +99,15 @@ impl EngineUser for Committer<'_> {
     type Output = Result<SimCommitResult, EngineError>;
 
     fn run<E: Engine>(self, mut engine: E, _: &'static str, _: Option<String>) -> Self::Output {
-        let clock = self.host.clock();
         let mut result = SimCommitResult {
             latency: Histogram::new(),
             syncs: 0,
             elapsed: Nanos::ZERO,
         };
-        let started = clock.now();
+        let started = self.host.now();
         let mut done = Vec::new();
         while result.elapsed < self.commits.time && !(self.is_over)() {
-            let begun = clock.now();
+            let begun = self.host.now();
             for number in 0..self.commits.writes {
                 let offset = u64::from(number) * u64::from(self.together);
                 self.wait_for(&mut engine, Op::Write, offset, &mut done)?;
@@ -117,7 +115,7 @@ impl EngineUser for Committer<'_> {
             if !self.commits.durable_writes {
                 self.wait_for(&mut engine, Op::Fdatasync, 0, &mut done)?;
             }
-            let ended = clock.now();
+            let ended = self.host.now();
             let taken = ended.saturating_sub(begun).get();
             (0..self.commits.clients.max(1)).for_each(|_| result.latency.record(taken));
             result.syncs += 1;
@@ -176,7 +174,7 @@ mod tests {
     fn a_commit_takes_as_long_as_its_ios() {
         let spec = ModelSpec::parse("servers(count=1, service=100us)").expect("a model");
         let machine = Machine::with_device(&spec, &Library::new(), 1).expect("possible");
-        let host = SimHost::of_machine(machine);
+        let host = SimHost::of_machine(machine, 0);
         let placed = host.files().place(Path::new("/wal"), 1 << 20, true);
         placed.expect("there is room");
         let time = Nanos::from_millis(100);

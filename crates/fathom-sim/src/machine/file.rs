@@ -141,7 +141,12 @@ impl MachineFile {
         for ((disk, device), entry) in devices.iter().enumerate().zip(&self.devices) {
             entry.add_to(&mut files, disk, device.capacity())?;
         }
-        Ok(Machine { devices, files })
+        Ok(Machine {
+            devices,
+            files,
+            cpus: Some(self.cpus),
+            events: self.events.clone(),
+        })
     }
 }
 

@@ -12,17 +12,17 @@
 //! ```
 
 mod commits;
+mod description;
 mod event_entry;
 mod events;
 mod file;
 mod files;
-mod volumes;
 
 pub use self::commits::{SimCommitResult, SimCommits};
+pub use self::description::{MachineError, SimDisk, SimMachineSpec};
 pub use self::events::{Event, EventKind, ForeignLoad, TokenBucket};
 pub use self::file::{DeviceEntry, FileEntry, MachineFile};
 pub use self::files::{Extent, FileNode, FileTree, Node, PlaceError, Volume, VolumeKind};
-pub(crate) use self::volumes::join;
 use crate::error::ModelError;
 use crate::registry::{Device, Library};
 use crate::spec::ModelSpec;
@@ -33,6 +33,10 @@ pub struct Machine {
     pub devices: Vec<Device>,
     /// Where its devices and files are on it.
     pub files: FileTree,
+    /// CPUs; none of a machine that is only a device says how many.
+    pub cpus: Option<u32>,
+    /// What happens to it.
+    pub events: Vec<Event>,
 }
 
 impl Machine {
@@ -48,6 +52,11 @@ impl Machine {
         let device = library.build(spec, seed)?;
         let files = FileTree::on_one_device(device.capacity());
         let devices = vec![device];
-        Ok(Machine { devices, files })
+        Ok(Machine {
+            devices,
+            files,
+            cpus: None,
+            events: Vec::new(),
+        })
     }
 }

@@ -2,4 +2,5 @@
 
 mod acceptance;
 mod curve;
+mod load;
 mod structural;

@@ -10,8 +10,8 @@ use fathom_device::{
     MountedAt, NotATarget, Owner, Permit, RelatedDevice, Relation, ScratchDevice, ScratchId,
     ScratchList, Target, TargetFacts, Use, UseKind,
 };
-use fathom_linux::{CommitError, CommitLoad, CommitMethod, CommitResult, OnOneCpu};
-use fathom_load::{Clock, Host, LoadError, RunHooks};
+use fathom_linux::{CommitError, CommitLoad, CommitMethod, CommitResult};
+use fathom_load::{LoadError, RunHooks};
 use fathom_model::{
     Bytes, ClockFacts, CpuIdleness, DeviceFacts, DeviceRecording, DiskCounters, FileSystemFacts,
     Identity, Nanos, Plan, Recording, Simulated, TargetRecording,
@@ -60,8 +60,9 @@ pub struct SimMachine {
 
 impl SimMachine {
     /// The machine that results call `identity`.
-    pub fn new(machine: fathom_sim::Machine, cpus: Option<u32>, identity: Simulated) -> SimMachine {
-        let host = Arc::new(SimHost::of_machine(machine));
+    pub fn new(machine: fathom_sim::Machine, identity: Simulated) -> SimMachine {
+        let cpus = machine.cpus;
+        let host = Arc::new(SimHost::of_machine(machine, START_UNIX_NS));
         let facts = SimFacts {
             host: Arc::clone(&host),
             cpus: cpus.unwrap_or(DEFAULT_CPUS),
@@ -77,7 +78,7 @@ impl SimMachine {
     }
 
     fn elapsed(&self) -> Nanos {
-        self.host.clock().now()
+        self.host.now()
     }
 
     /// What the guard knows of a name.
@@ -294,7 +295,8 @@ impl Machine for SimMachine {
     }
 
     fn unix_now_ns(&self) -> u64 {
-        START_UNIX_NS.saturating_add(self.elapsed().get())
+        let between_runs = self.host.unix_now_ns();
+        between_runs.unwrap_or(START_UNIX_NS.saturating_add(self.elapsed().get()))
     }
 
     fn check_plan(&self, plan: &Plan) -> Result<(), String> {
@@ -518,19 +520,18 @@ impl PreparedLoad for SimLoad<'_> {
         let machine = self.0;
         let buffered = plan.jobs.iter().any(|job| !job.files.direct);
         let mut paths: Vec<PathBuf> = target_paths(&plan).map(Path::to_owned).collect();
-        // The jobs take turns: on two CPUs each turn would wake the other one.
-        let one_cpu = (plan.jobs.len() > 1).then(OnOneCpu::here);
-        let now = || machine.unix_now_ns();
-        let outcome = run_load(plan, Arc::clone(&machine.host), &now, hooks);
-        drop(one_cpu);
-        let mut recording = outcome?;
+        let mut recording = run_load(plan, Arc::clone(&machine.host), hooks)?;
         recording.clock = ClockFacts {
             source: "virtual".to_owned(),
             cost_ns: 0.0,
             drift_ppm: 0.0,
         };
+        // Only a machine file says what the CPUs are, and what happens to them.
+        if machine.cpus.is_some() {
+            recording.host = machine.host.host_recording().unwrap_or_default();
+            recording.conditions = machine.host.conditions().unwrap_or_default();
+        }
         recording.host.simulated = machine.simulated();
-        recording.host.cpus = machine.cpus.unwrap_or(0);
         // A target of each volume stands for the others.
         let mut targets: Vec<(usize, TargetRecording)> = Vec::new();
         paths.sort();
@@ -593,7 +594,15 @@ impl CommitFile for SimCommitFile<'_> {
     }
 
     fn counters(&self) -> Option<(String, DiskCounters)> {
-        self.host.disks(std::slice::from_ref(&self.file)).pop()
+        let disk = {
+            let files = self.host.files();
+            match files.node(&self.file) {
+                Node::File(file) => files.volumes().get(file.volume)?.disk,
+                Node::Device(volume) => files.volumes().get(volume)?.disk,
+                Node::Directory(_) | Node::Missing(_) | Node::Nowhere => return None,
+            }
+        };
+        self.host.disk_counters()?.into_iter().nth(disk)
     }
 
     fn count_forced_writes(&self) -> FuaCount {

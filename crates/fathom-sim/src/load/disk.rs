@@ -1,0 +1,448 @@
+//! A disk of the simulated machine: a device, what happens to it, and what the kernel would count about it.
+
+use std::path::{Path, PathBuf};
+
+use fathom_model::DiskCounters;
+
+use super::windows::Windows;
+use super::world::{FOREIGN, id};
+use crate::agenda::{Agenda, earlier};
+use crate::device::{SimCompletion, SimOp, SimRequest, SimTime};
+use crate::devices::limit::Bucket;
+use crate::machine::{Event, EventKind, ForeignLoad, SimDisk};
+use crate::registry::Device;
+
+const SECOND: f64 = 1e9;
+const SECTOR: u64 = 512;
+
+/// A disk.
+pub(super) struct Disk {
+    path: PathBuf,
+    device: Device,
+    /// While it serves nothing; the device's own time then stands still.
+    stalls: Windows,
+    /// What happens to single requests; most disks have none.
+    effects: Option<Box<Effects>>,
+    counts: Counts,
+}
+
+impl Disk {
+    /// The disk number `number` and its events.
+    pub fn new(disk: SimDisk, number: usize, events: &[Event]) -> Self {
+        let own = || {
+            events
+                .iter()
+                .filter(|event| event.kind.disk() == Some(number))
+        };
+        let stalls = own().filter(|event| {
+            matches!(
+                event.kind,
+                EventKind::DiskStalls { .. } | EventKind::DiskHangs { .. }
+            )
+        });
+        let effects = Effects::new(own(), disk.device.capacity());
+        Disk {
+            path: disk.path,
+            device: disk.device,
+            stalls: Windows::new(stalls),
+            effects: effects.map(Box::new),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Where it is; empty if it has every path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its kernel name: the last part of its path.
+    pub fn name(&self) -> Option<String> {
+        let name = self.path.file_name()?;
+        Some(name.to_string_lossy().into_owned())
+    }
+
+    pub fn capacity(&self) -> u64 {
+        self.device.capacity()
+    }
+
+    /// What the kernel would have counted until `now`.
+    pub fn counters(&self, now: SimTime) -> DiskCounters {
+        self.counts.counters(now)
+    }
+
+    /// Whether it may have requests that it never completes.
+    pub fn hangs(&self) -> bool {
+        self.stalls.end_at(SimTime::MAX - 1) == Some(SimTime::MAX)
+            || self.effects.as_ref().is_some_and(|effects| effects.hangs)
+    }
+
+    /// Accepts a request of the generator at `now`, to which it was advanced.
+    pub fn submit(&mut self, now: SimTime, request: SimRequest) {
+        let passed = match &mut self.effects {
+            None => Some(request),
+            Some(effects) => effects.arrived(now, request),
+        };
+        if let Some(request) = passed {
+            self.pass_on(now, request);
+        }
+    }
+
+    /// Gives a request to the device.
+    fn pass_on(&mut self, now: SimTime, request: SimRequest) {
+        self.counts.submitted(now, &request);
+        self.device.submit(self.device_time(now), request);
+    }
+
+    /// The time of the device, which stands still while the disk stalls.
+    fn device_time(&self, now: SimTime) -> SimTime {
+        now - self.stalls.length_before(now)
+    }
+
+    /// The time of the device's next event; none if it never comes.
+    fn next_device_event(&self) -> Option<SimTime> {
+        let event = self.device.next_event()?;
+        Some(self.stalls.time_after(event)).filter(|at| *at < SimTime::MAX)
+    }
+
+    /// The time of the next event.
+    #[inline]
+    pub fn next_event(&self) -> Option<SimTime> {
+        if self.effects.is_none() && self.stalls.is_empty() {
+            return self.device.next_event();
+        }
+        let others = self.effects.as_ref().and_then(|effects| effects.next());
+        earlier(self.next_device_event(), others)
+    }
+
+    /// Processes all events up to `now` and appends the completions of the generator.
+    #[inline]
+    pub fn advance(&mut self, now: SimTime, done: &mut Vec<SimCompletion>) {
+        let first = done.len();
+        if self.effects.is_some() {
+            return self.advance_with_effects(now, done);
+        }
+        self.device.advance(self.device_time(now), done);
+        for completion in &done[first..] {
+            self.counts.completed(now, completion.id);
+        }
+    }
+
+    fn advance_with_effects(&mut self, now: SimTime, done: &mut Vec<SimCompletion>) {
+        while let Some(at) = self.next_event().filter(|at| *at <= now) {
+            let first = done.len();
+            self.device.advance(self.device_time(at), done);
+            for completion in &done[first..] {
+                self.counts.completed(at, completion.id);
+            }
+            let mut following = Vec::new();
+            if let Some(effects) = &mut self.effects {
+                effects.completed(at, first, done, &mut following);
+                effects.due(at, &mut following);
+            }
+            for request in following {
+                self.pass_on(at, request);
+            }
+        }
+        self.device.advance(self.device_time(now), done);
+    }
+}
+
+/// What happens to single requests of a disk.
+#[derive(Default)]
+struct Effects {
+    /// I/Os of the generator that reached the disk.
+    number: u64,
+    hanging: Vec<(SimTime, u64)>,
+    failing: Vec<(SimTime, u64)>,
+    failing_ranges: Vec<(SimTime, u64, u64)>,
+    /// Requests in flight that will fail.
+    will_fail: Vec<u64>,
+    limits: Vec<Limit>,
+    /// Requests that wait for tokens, and when they have them.
+    held: Agenda<SimRequest>,
+    /// When the last request has its tokens: the order is kept.
+    last_held: SimTime,
+    foreign: Vec<Foreign>,
+    /// Reads of others that begin: their streams.
+    arrivals: Agenda<usize>,
+    /// A request was taken that is never completed.
+    hangs: bool,
+}
+
+/// A limit and its time.
+struct Limit {
+    from: SimTime,
+    to: SimTime,
+    ios: Option<Bucket>,
+    bytes: Option<Bucket>,
+}
+
+/// The reads of another program.
+struct Foreign {
+    from: SimTime,
+    to: SimTime,
+    load: ForeignLoad,
+    bytes: u32,
+    /// Blocks of that size on the disk.
+    blocks: u64,
+    started: u64,
+    random: u64,
+}
+
+impl Effects {
+    fn new<'e>(events: impl Iterator<Item = &'e Event>, capacity: u64) -> Option<Self> {
+        let mut effects = Effects::default();
+        let mut is_used = false;
+        for event in events {
+            let (from, to) = (event.at.get(), event.end().get());
+            match event.kind {
+                EventKind::IoHangs { number, .. } => effects.hanging.push((from, number)),
+                EventKind::IoFails { number, .. } => effects.failing.push((from, number)),
+                EventKind::RangeFails {
+                    from: start,
+                    to: end,
+                    ..
+                } => effects.failing_ranges.push((from, start, end)),
+                EventKind::IoLimited { ios, bytes, .. } => {
+                    let [ios, bytes] = [ios, bytes]
+                        .map(|bucket| bucket.map(|bucket| Bucket::new(bucket.rate, bucket.burst)));
+                    effects.limits.push(Limit {
+                        from,
+                        to,
+                        ios,
+                        bytes,
+                    });
+                }
+                EventKind::ForeignReads { load, size, .. } => {
+                    let bytes = size.get().min(u64::from(u32::MAX)) as u32;
+                    let stream = effects.foreign.len();
+                    let starts = match load {
+                        ForeignLoad::Depth(depth) => depth,
+                        ForeignLoad::Rate(_) => 1,
+                    };
+                    (0..starts).for_each(|_| effects.arrivals.add(from, stream));
+                    effects.foreign.push(Foreign {
+                        from,
+                        to,
+                        load,
+                        bytes,
+                        blocks: (capacity / u64::from(bytes.max(1))).max(1),
+                        started: 0,
+                        random: stream as u64 + 1,
+                    });
+                }
+                _ => continue,
+            }
+            is_used = true;
+        }
+        is_used.then_some(effects)
+    }
+
+    fn next(&self) -> Option<SimTime> {
+        earlier(self.held.next(), self.arrivals.next())
+    }
+
+    /// A request of the generator. Returns it if it goes on to the device at once.
+    fn arrived(&mut self, now: SimTime, request: SimRequest) -> Option<SimRequest> {
+        self.number += 1;
+        let is_now = |at: &(SimTime, u64)| at.0 <= now && at.1 == self.number;
+        if self.hanging.iter().any(is_now) {
+            self.hangs = true;
+            return None;
+        }
+        let end = request.offset.saturating_add(u64::from(request.bytes));
+        let touches = |range: &(SimTime, u64, u64)| {
+            range.0 <= now && request.offset < range.2 && range.1 < end
+        };
+        if self.failing.iter().any(is_now) || self.failing_ranges.iter().any(touches) {
+            self.will_fail.push(request.id);
+        }
+        let mut at = self.last_held.max(now) as f64;
+        if request.op != SimOp::Flush {
+            let limits = self.limits.iter_mut();
+            for limit in limits.filter(|limit| (limit.from..limit.to).contains(&now)) {
+                let costs = [1.0, f64::from(request.bytes)];
+                for (bucket, tokens) in [&mut limit.ios, &mut limit.bytes].into_iter().zip(costs) {
+                    if let Some(bucket) = bucket {
+                        at = at.max(bucket.take(now as f64, tokens));
+                    }
+                }
+            }
+        }
+        let at = at.ceil() as SimTime;
+        if at <= now {
+            return Some(request);
+        }
+        self.last_held = at;
+        self.held.add(at, request);
+        None
+    }
+
+    /// Completions since `first`: those of other programs are taken out, and followed by their next reads.
+    fn completed(
+        &mut self,
+        now: SimTime,
+        first: usize,
+        done: &mut Vec<SimCompletion>,
+        following: &mut Vec<SimRequest>,
+    ) {
+        for completion in &mut done[first..] {
+            if let Some(place) = self.will_fail.iter().position(|id| *id == completion.id) {
+                self.will_fail.swap_remove(place);
+                completion.failed = true;
+            }
+        }
+        let is_foreign = |completion: &SimCompletion| id::thread(completion.id) == FOREIGN;
+        let mut place = first;
+        while place < done.len() {
+            if !is_foreign(&done[place]) {
+                place += 1;
+                continue;
+            }
+            let stream = Foreign::stream(done.remove(place).id);
+            if let Some(ForeignLoad::Depth(_)) = self.foreign.get(stream).map(|other| other.load) {
+                following.extend(self.read_of_other(stream, now));
+            }
+        }
+    }
+
+    /// What begins at `now`: requests that have their tokens, and reads of others.
+    fn due(&mut self, now: SimTime, following: &mut Vec<SimRequest>) {
+        while let Some((_, request)) = self.held.take(now) {
+            following.push(request);
+        }
+        while let Some((at, stream)) = self.arrivals.take(now) {
+            let read = self.read_of_other(stream, at);
+            if let Some(other) = self.foreign.get(stream)
+                && let ForeignLoad::Rate(rate) = other.load
+                && read.is_some()
+            {
+                let since = other.started as f64 * SECOND / rate;
+                self.arrivals.add(other.from + since as SimTime, stream);
+            }
+            following.extend(read);
+        }
+    }
+
+    /// The next read of another program; none when its time is over.
+    fn read_of_other(&mut self, stream: usize, now: SimTime) -> Option<SimRequest> {
+        let other = self
+            .foreign
+            .get_mut(stream)
+            .filter(|other| now < other.to)?;
+        other.random = other
+            .random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let block = (u128::from(other.random) * u128::from(other.blocks)) >> 64;
+        let id = Foreign::id(stream, other.started);
+        other.started += 1;
+        Some(SimRequest {
+            id,
+            op: SimOp::Read,
+            offset: block as u64 * u64::from(other.bytes),
+            bytes: other.bytes,
+            fua: false,
+        })
+    }
+}
+
+impl Foreign {
+    const NUMBER_BITS: u32 = 24;
+
+    /// The identifier of a read; more than 16 million are never in flight.
+    fn id(stream: usize, number: u64) -> u64 {
+        let number = number as u32 & ((1 << Self::NUMBER_BITS) - 1);
+        id::join(
+            SimOp::Read,
+            FOREIGN,
+            (stream as u32) << Self::NUMBER_BITS | number,
+        )
+    }
+
+    fn stream(id: u64) -> usize {
+        (id::slot(id) >> Self::NUMBER_BITS) as usize
+    }
+}
+
+/// What the kernel counts: /sys/block/DISK/stat.
+#[derive(Default)]
+struct Counts {
+    /// By [`SimOp`].
+    ops: [OpCounts; 4],
+    in_flight: u64,
+    /// Time with requests in flight.
+    busy: SimTime,
+    /// The time of the last change.
+    changed: SimTime,
+}
+
+#[derive(Clone, Copy, Default)]
+struct OpCounts {
+    ios: u64,
+    bytes: u64,
+    in_flight: u64,
+    /// Sum of the times in flight.
+    waited: SimTime,
+    changed: SimTime,
+}
+
+impl OpCounts {
+    fn waited(&self, now: SimTime) -> SimTime {
+        self.waited + self.in_flight * (now - self.changed)
+    }
+
+    fn change(&mut self, now: SimTime) {
+        self.waited = self.waited(now);
+        self.changed = now;
+    }
+}
+
+impl Counts {
+    fn busy(&self, now: SimTime) -> SimTime {
+        self.busy + (now - self.changed) * u64::from(self.in_flight > 0)
+    }
+
+    #[inline]
+    fn submitted(&mut self, now: SimTime, request: &SimRequest) {
+        (self.busy, self.changed) = (self.busy(now), now);
+        self.in_flight += 1;
+        let op = &mut self.ops[request.op as usize];
+        op.change(now);
+        op.in_flight += 1;
+        op.bytes += u64::from(request.bytes);
+    }
+
+    #[inline]
+    fn completed(&mut self, now: SimTime, id: u64) {
+        (self.busy, self.changed) = (self.busy(now), now);
+        self.in_flight = self.in_flight.saturating_sub(1);
+        let op = &mut self.ops[id::op(id)];
+        op.change(now);
+        op.in_flight = op.in_flight.saturating_sub(1);
+        op.ios += 1;
+    }
+
+    fn counters(&self, now: SimTime) -> DiskCounters {
+        const MILLISECOND: SimTime = 1_000_000;
+        let [read, write, trim, flush] = self.ops;
+        let ticks = |op: OpCounts| op.waited(now) / MILLISECOND;
+        let waited: SimTime = self.ops.iter().map(|op| op.waited(now)).sum();
+        DiskCounters {
+            read_ios: read.ios,
+            read_sectors: read.bytes / SECTOR,
+            read_ticks: ticks(read),
+            write_ios: write.ios,
+            write_sectors: write.bytes / SECTOR,
+            write_ticks: ticks(write),
+            in_flight: self.in_flight,
+            io_ticks: self.busy(now) / MILLISECOND,
+            time_in_queue: waited / MILLISECOND,
+            discard_ios: trim.ios,
+            discard_sectors: trim.bytes / SECTOR,
+            flush_ios: flush.ios,
+            flush_ticks: ticks(flush),
+            ..DiskCounters::default()
+        }
+    }
+}
