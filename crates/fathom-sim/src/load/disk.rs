@@ -1,6 +1,6 @@
 //! A disk of the simulated machine: a device, what happens to it, and what the kernel would count about it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use fathom_model::DiskCounters;
 
@@ -50,19 +50,10 @@ impl Disk {
         }
     }
 
-    /// Where it is; empty if it has every path.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Its kernel name: the last part of its path.
     pub fn name(&self) -> Option<String> {
         let name = self.path.file_name()?;
         Some(name.to_string_lossy().into_owned())
-    }
-
-    pub fn capacity(&self) -> u64 {
-        self.device.capacity()
     }
 
     /// What the kernel would have counted until `now`.

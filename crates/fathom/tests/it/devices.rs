@@ -5,7 +5,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use crate::common::{Completed, FATHOM, fathom, program, sh, start};
 use fathom_testkit::{

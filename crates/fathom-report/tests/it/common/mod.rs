@@ -100,6 +100,7 @@ pub fn idle(name: &str) -> Entry {
         offered: None,
         notes: vec![],
         summary: vec![],
+        diagnosis: None,
         series: vec![],
         observed: None,
     }
