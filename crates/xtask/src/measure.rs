@@ -1,12 +1,13 @@
 //! Runs the suite of measurements, `crates/fathom/tests/measure`, which is not among the tests that `cargo test` runs.
 
+use std::io;
 use std::process::Command;
 
 /// Runs it with these options.
 ///
 /// # Errors
 /// Cargo cannot be started, or a scene failed.
-pub fn run(options: &[&str]) -> Result<String, String> {
+pub fn run(options: &[&str]) -> io::Result<String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
         .args([
@@ -19,11 +20,10 @@ pub fn run(options: &[&str]) -> Result<String, String> {
             "--",
         ])
         .args(options)
-        .status()
-        .map_err(|error| format!("cargo: {error}"))?;
+        .status()?;
     if status.success() {
         Ok("every scene passed".to_owned())
     } else {
-        Err("the measurements failed".to_owned())
+        Err(io::Error::other("the measurements failed"))
     }
 }
