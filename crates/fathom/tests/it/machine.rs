@@ -152,12 +152,12 @@ fn run_tells_what_limits_it() {
             start(command).finish().expect(0)
         };
         let json: serde_json::Value = serde_json::from_str(&run(&[]).out).expect("JSON");
-        let limit = &json["fathom"]["jobs"][0]["limit"];
+        let limit = &json["fathom"]["entries"][0]["limit"];
         assert_eq!(limit["cause"], cause, "{model}: {limit}");
         assert_eq!(limit["certainty"], "fact", "{model}: {limit}");
         let json: serde_json::Value =
             serde_json::from_str(&run(&["--no-probe"]).out).expect("JSON");
-        let limit = &json["fathom"]["jobs"][0]["limit"];
+        let limit = &json["fathom"]["entries"][0]["limit"];
         assert_eq!(limit["cause"], "not_known", "{model}: {limit}");
     }
 }
