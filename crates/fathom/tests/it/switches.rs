@@ -253,6 +253,11 @@ const ELSEWHERE: &[&str] = &[
     "dry-run",
     // store.rs.
     "label",
+    // machine.rs.
+    "no-probe",
+    "machine",
+    "link",
+    "seed",
     // blame.rs.
     "blame",
     "format",
