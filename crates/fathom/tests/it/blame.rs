@@ -149,10 +149,10 @@ fn time_of_a_stopped_generator_is_in_its_sheet() {
         return;
     }
     let (device, fault) = slow_device(4_000);
-    for (engine, load, name) in [
-        ("psync", "--rate_iops=200", "generator"),
-        ("io_uring", "--iodepth=8 --rate_iops=200", "generator"),
-        ("libaio", "--iodepth=8", "reaping"),
+    for (engine, load) in [
+        ("psync", "--rate_iops=200"),
+        ("io_uring", "--iodepth=8 --rate_iops=200"),
+        ("libaio", "--iodepth=8"),
     ] {
         let options = format!("--ioengine={engine} {load} --runtime=2 --time_based");
         let running = start(program(arguments(device.path(), &options)));
@@ -163,8 +163,9 @@ fn time_of_a_stopped_generator_is_in_its_sheet() {
         let result = running.finish().json();
         assert_sums(&result);
         let io = &sheet(&result)["slowest_ios"][0];
-        // It was due within 5 ms of the stop, or was in the device for some of it.
-        assert!(phase(io, name) >= 580_000_000, "{engine}: {io:#}");
+        // An I/O that was due during the stop waited before its submission, one in flight after its completion: never in the device.
+        let stopped = phase(io, "generator") + phase(io, "reaping");
+        assert!(stopped >= 580_000_000, "{engine}: {io:#}");
     }
 }
 

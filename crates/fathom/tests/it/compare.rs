@@ -20,7 +20,7 @@ fn result(directory: &Path, name: &str, rate: u32) -> PathBuf {
     let device = "--machine=servers(count=8, service=100us)";
     let format = "--output-format=json+";
     fathom([
-        "sim",
+        "run",
         &job,
         device,
         "--no-store",
