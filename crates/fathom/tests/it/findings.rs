@@ -566,7 +566,8 @@ fn two_kinds_of_io() {
 fn a_rate_limiter() {
     let options = "rw=randread norandommap iodepth=4 time_based runtime=20";
     let json = simulate(options, "limit(servers(count=8, service=200us), iops=200)");
-    json.expect_finding("RATE_LIMITED");
+    json.expect_finding("SMOOTH_CEILING");
     let json = simulate(options, "servers(count=1, service=5ms)");
     assert_eq!(json.finding("RATE_LIMITED"), None);
+    assert_eq!(json.finding("SMOOTH_CEILING"), None);
 }
