@@ -80,6 +80,8 @@ impl Schedule {
     /// A schedule of `(amount per second, whether that is bytes)`.
     fn of_rate(job: &Job, (per_second, per_byte): (f64, bool), start: Nanos, seed: u64) -> Self {
         let gap = 1e9 * (1u64 << FRACTION) as f64 / per_second;
+        // Rounded up, so that the I/O that is due exactly at the end of the run never falls before it.
+        let gap = if per_byte { gap } else { gap.ceil() };
         let poisson = (job.pace.process == Arrivals::Poisson)
             .then(|| Exponential::new(Rng::new(job.pattern.seed, seed)));
         let mut schedule = Schedule {

@@ -342,11 +342,15 @@ pub(super) const SUPPORTED: &[Switch] = &[
         "MODEL|FILE.toml",
         "simulate a machine with this device, or the machine of this file, in virtual time",
     ),
-    own("link", "LINK", "link of the simulated device"),
+    own(
+        "link",
+        "LINK",
+        "link of the device: sata6, sas12, pcie3x4, fc16, 25gbe, usb10, tb3",
+    ),
     own(
         "seed",
         "N",
-        "seed of the random numbers of the simulated device",
+        "seed of the random numbers of the simulated device [default: 1]",
     ),
     own("width", "COLUMNS", "width of text in columns"),
     own("color", "WHEN", "when to use colour").choices(&["auto", "always", "never"]),

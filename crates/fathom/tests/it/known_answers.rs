@@ -135,7 +135,9 @@ fn twenty_seconds_are_twenty_seconds() {
         .json();
     assert_eq!(json.count("ok_ios"), 2);
     assert_eq!(
-        json.expect_finding("FIO_BINS_CLAMPED").split(';').next(),
+        json.expect_finding("FIO_BINS_CLAMPED")
+            .split(" fall ")
+            .next(),
         Some("2 latencies of 17.18 s or more")
     );
     assert_eq!(json.number("/jobs/0/read/clat_ns/max"), 20e9);
