@@ -90,6 +90,7 @@ const SOURCES: &[(&str, &[&str])] = &[
     ("fathom/src/result_store.rs", &["show"]),
     ("fathom/src/replay.rs", &["replay"]),
     ("fathom/src/run.rs", &["run"]),
+    ("fathom/src/session.rs", &["run"]),
     ("fathom/src/sim.rs", &["sim"]),
     ("fathom-size/src/", &["size"]),
     ("fathom/src/size", &["size"]),

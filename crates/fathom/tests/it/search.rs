@@ -288,7 +288,7 @@ fn a_load_meets_its_limits_or_does_not() {
     };
     let yes = search("--at=500 --slo p99<=1s").expect(0);
     assert!(
-        yes.out.starts_with("yes: at 500 IOPS p99 is ")
+        yes.out.contains("\nyes: at 500 IOPS p99 is ")
             && yes.out.ends_with(" % below the limit of 1.00 s\n"),
         "{}",
         yes.out
