@@ -144,10 +144,10 @@ fn regression_0983_simulated_runs_are_marked_and_have_trends_of_their_own() {
     .expect(0);
     let server = Server::start(&store);
     let list = server.page("/");
-    for text in ["sim (simulated)", "sweep (simulated)", SHOWN] {
+    for text in ["run (simulated)", "sweep (simulated)", SHOWN] {
         assert!(list.contains(text), "{text}: {list}");
     }
-    assert!(server.page("/runs/r4").contains("sim (simulated)"));
+    assert!(server.page("/runs/r4").contains("run (simulated)"));
     assert!(server.page("/runs/r4").contains(SHOWN));
     assert!(server.page("/experiments").contains(SHOWN));
     let runs = server.json("/api/v1/runs");
