@@ -28,13 +28,15 @@ const MAX_UNSENT_SHARE: f64 = 0.005;
 const MIN_STEAL_PERCENT: f64 = 10.0;
 /// A worker that needs a CPU for a smaller share of its time waits for its target, not for a CPU.
 const MIN_CPU_NEED_SHARE: f64 = 0.5;
-/// Fewer I/Os of a probe are not counted: the mean of 100 exponential service times has a standard error of a tenth.
+/// I/Os that a probe needs to count: the mean of 100 exponential service times has a standard error of a tenth.
 const MIN_PROBE_IOS: u64 = 100;
 /// From this growth of the rate at twice the depth on, the depth is the limit. Twice is the most that is possible.
 const MIN_GROWTH_OF_DEPTH_LIMIT: f64 = 1.6;
 /// Up to this growth of the rate at twice the depth, the target is the limit: it is within the error of a probe.
 const MAX_GROWTH_OF_TARGET_LIMIT: f64 = 1.1;
-/// Below this, the rate falls at twice the depth.
+/// A worker that uses a smaller share of a CPU is not the limit itself.
+const MAX_CPU_SHARE_OF_IDLE_WORKER: f64 = 0.85;
+/// Below this growth of the rate at twice the depth, more I/Os in flight make the target slower.
 const MAX_GROWTH_OF_FALLING_RATE: f64 = 0.9;
 
 /// What the evidence of one entry says.
@@ -352,14 +354,19 @@ fn queue(evidence: &Evidence) -> Diagnosis {
 fn from_one_depth(evidence: &Evidence, depth: f64, mean: f64) -> Diagnosis {
     let little = &evidence.entry().little;
     let (sentence, settled_by) = if depth < 2.0 {
+        let is_synchronous = evidence
+            .members()
+            .any(|member| member.job.engine.is_synchronous());
+        // A synchronous engine has one I/O in flight for each job, whatever iodepth says.
+        let option = if is_synchronous { "numjobs" } else { "iodepth" };
         (
             format!(
                 "One I/O at a time: {} per second at {} each. One depth does not tell what more in flight would reach; a run with \
-                 iodepth=2 and one with iodepth=8 do.",
+                 {option}=2 and one with {option}=8 do.",
                 rate(little.iops),
                 duration(mean),
             ),
-            "the same load with iodepth=2 and iodepth=8".to_owned(),
+            format!("the same load with {option}=2 and {option}=8"),
         )
     } else {
         let jobs = evidence.entry().members.max(1);
@@ -413,6 +420,10 @@ fn by_probes(evidence: &Evidence, depth: f64) -> Option<Diagnosis> {
         rate(deeper.iops),
         duration(deeper.mean_ns),
     );
+    // A worker that is busy itself is a rival of the target: both complete no more with more in flight.
+    let is_worker_busy = evidence
+        .members()
+        .any(|member| member.cpu_share() >= MAX_CPU_SHARE_OF_IDLE_WORKER);
     let mut diagnosis = if growth >= MIN_GROWTH_OF_DEPTH_LIMIT {
         fact(
             LimitCause::QueueDepth,
@@ -437,6 +448,15 @@ fn by_probes(evidence: &Evidence, depth: f64) -> Option<Diagnosis> {
             ),
         )
     };
+    if is_worker_busy && diagnosis.cause != LimitCause::QueueDepth {
+        diagnosis.certainty = Certainty::Likely;
+        diagnosis.evidence_against = vec!["a worker used most of a CPU".to_owned()];
+        diagnosis.settled_by = Some("the same load with numjobs=2".to_owned());
+        diagnosis.sentences = vec![format!(
+            "More in flight gain little, but a worker used most of a CPU, so that this program may be the limit: {both}. A run with \
+             numjobs=2 tells."
+        )];
+    }
     diagnosis.evidence_for = probes()
         .map(|probe| {
             format!(

@@ -81,13 +81,13 @@ impl Setting {
         })
     }
 
-    /// Its name, as the user wrote it.
+    /// The name of the setting, as the user wrote it.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its value, as the user wrote it.
+    /// The value of the setting, as the user wrote it.
     #[must_use]
     pub fn value(&self) -> &str {
         &self.value

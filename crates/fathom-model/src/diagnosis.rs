@@ -40,7 +40,7 @@ pub enum LimitCause {
 }
 
 impl LimitCause {
-    /// Its name in results.
+    /// The name of the cause in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -71,7 +71,7 @@ pub enum Certainty {
 }
 
 impl Certainty {
-    /// Its name in results.
+    /// The name of the certainty in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

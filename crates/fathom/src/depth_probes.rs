@@ -70,7 +70,9 @@ fn probed_depth(recording: &Recording) -> Option<u32> {
     let is_harmless = |job: &Job| {
         let changes = [Direction::Write, Direction::Trim];
         let reads_only = !changes.iter().any(|way| job.pattern.traffic.uses(*way));
-        job.verify.is_none()
+        // What the run left in the page cache would make a buffered probe faster.
+        job.files.direct
+            && job.verify.is_none()
             && job.limits.ios.is_none()
             && job.start.command_before.is_none()
             && job.start.command_after.is_none()

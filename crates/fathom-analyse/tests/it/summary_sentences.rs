@@ -70,6 +70,14 @@ fn other_depths_of_the_load_tell_what_limits_it() {
     // Five servers: the knee is between 4 and 8.
     assert_eq!(cause(&[probe(8, 5_000.0)]).0, LimitCause::Knee);
     assert_eq!(cause(&[probe(8, 3_000.0)]).0, LimitCause::TooDeep);
+    // A worker that uses a whole CPU may be the limit itself.
+    let recording = with(|r| {
+        r.depth_probes = vec![probe(8, 4_000.0)];
+        r.jobs[0].usage.user = Nanos::from_millis(9_500);
+    });
+    let diagnosis = findings(&recording).entries.remove(0).diagnosis;
+    let diagnosis = diagnosis.expect("a diagnosis");
+    assert_eq!(diagnosis.certainty, Certainty::Likely, "{diagnosis:?}");
     // Too few I/Os, or no deeper probe, tell nothing.
     let few = DepthProbe {
         ios: 99,
@@ -144,7 +152,7 @@ fn one_io_at_a_time_does_not_tell_what_more_would_reach() {
     fill(&mut r, 0, Direction::Read, 10_000, MS);
     assert_eq!(
         summary(&r)[1],
-        "One I/O at a time: 1,000 per second at 1.00 ms each. One depth does not tell what more in flight would reach; a run with iodepth=2 and one with iodepth=8 do."
+        "One I/O at a time: 1,000 per second at 1.00 ms each. One depth does not tell what more in flight would reach; a run with numjobs=2 and one with numjobs=8 do."
     );
 }
 
