@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread::JoinHandle;
 
 use fathom_model::{
-    Bytes, Credentials, DiskCounters, Fallocate, FileOperation, Numa, Program, Usage,
+    Bytes, Credentials, DiskCounters, Fallocate, FileOperation, Nanos, Numa, Program, Usage,
 };
 
 use crate::clock::Clock;
@@ -79,6 +79,10 @@ pub trait Host {
 
     /// The clock of this run.
     fn clock(&self) -> Self::Clock;
+
+    /// The files are ready and the load begins. All times of the recording are relative to `zero` of this clock, and so must be those of
+    /// what the host observes beside the load.
+    fn begin_load(&self, _zero: Nanos) {}
 
     /// Brings a file into the state that a job needs, or checks that it is. Devices and files that
     /// are large enough are left unchanged. Calls `progress` with the bytes written so far.

@@ -58,7 +58,7 @@ use std::time::{Duration, Instant};
 use crate::engine_filter::{Filtered, SubmitFilter};
 use crate::{
     Clock, Completion, Engine, EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError,
-    LayOut, NullEngine, Op, Request, RunHooks, RunningThread, Scratch, Stop, ThreadBody,
+    LayOut, NullEngine, Op, Request, RunHooks, RunningThread, Scratch, States, Stop, ThreadBody,
     spawn_thread,
 };
 
@@ -87,6 +87,8 @@ pub(crate) struct FakeHost {
     pub files: Mutex<HashMap<PathBuf, Vec<u8>>>,
     /// How often a file was dropped from the page cache.
     pub drops: AtomicUsize,
+    /// Time that a worker takes to ask for its resource usage, which it does between the end of its load and its recording.
+    pub usage_time: Duration,
     /// Creates the file of [`Host::scratch`]; without it there is none.
     scratch: Option<MakeScratch>,
 }
@@ -102,6 +104,7 @@ impl FakeHost {
             seen: Mutex::default(),
             files: Mutex::default(),
             drops: AtomicUsize::new(0),
+            usage_time: Duration::ZERO,
             scratch: None,
         }
     }
@@ -271,6 +274,7 @@ impl Host for FakeHost {
         1
     }
     fn usage(&self) -> Usage {
+        std::thread::sleep(self.usage_time);
         Usage::default()
     }
     fn read_file(&self, _: &Path) -> std::io::Result<Vec<u8>> {
@@ -288,6 +292,16 @@ pub(crate) fn run_on(host: Arc<FakeHost>, jobs: Vec<Job>) -> (Recording, Vec<Log
 
 /// Runs `plan` and returns its recording and log entries.
 pub(crate) fn run_plan(host: Arc<FakeHost>, plan: Plan) -> (Recording, Vec<LogChunk>) {
+    run_watched(host, plan, &mut |_| {}, None)
+}
+
+/// [`run_plan`] with a receiver of progress and one of states.
+pub(crate) fn run_watched<'a>(
+    host: Arc<FakeHost>,
+    plan: Plan,
+    progress: &'a mut dyn FnMut(&Progress),
+    states: Option<States<'a>>,
+) -> (Recording, Vec<LogChunk>) {
     let (logs, entries) = sync_channel(1 << 16);
     let replays = &|_: &Replay| {
         Err(HostError {
@@ -297,9 +311,9 @@ pub(crate) fn run_plan(host: Arc<FakeHost>, plan: Plan) -> (Recording, Vec<LogCh
     };
     let hooks = RunHooks {
         stop: &|| Stop::No,
-        progress: &mut |_| {},
+        progress,
         logs,
-        states: None,
+        states,
         interval_sink: None,
         io_log: None,
         before_start: None,

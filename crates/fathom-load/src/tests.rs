@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use fathom_model::*;
 
+use crate::States;
 use crate::engine::Op;
-use crate::testing::{FakeHost, job, plan, run_on, run_plan};
+use crate::testing::{FakeHost, job, plan, run_on, run_plan, run_watched};
 
 const RANDOM: Access = Access::Random {
     every: 1,
@@ -850,6 +851,44 @@ fn jobs_behind_a_stonewall_start_after_the_others_have_ended() {
     second.start.after_all_before = true;
     let (recording, _) = run_on(Arc::new(FakeHost::new(|_, _| None)), vec![first, second]);
     assert!(recording.jobs[1].launched >= recording.jobs[0].ended);
+}
+
+/// Regression 1461: a job was shown as done before its recording had arrived, and who then asked for the state of the run got an older one
+/// of that job, or none: `fathom quick` lost a row. Here each worker takes 300 ms from the end of its load to its recording.
+#[test]
+fn a_job_that_is_shown_as_done_has_its_final_recording() {
+    let mut host = FakeHost::new(|_, _| None);
+    host.usage_time = std::time::Duration::from_millis(300);
+    let jobs: Vec<Job> = (0..2)
+        .map(|sequence| {
+            let mut one = job(Traffic::Read, RANDOM);
+            one.start.after_all_before = sequence > 0;
+            one
+        })
+        .collect();
+    let done = std::cell::Cell::new(0);
+    let mut states = 0;
+    let mut progress = |now: &Progress| {
+        let is_done = |phase: &&JobPhase| **phase == JobPhase::Done;
+        done.set(now.jobs.iter().filter(is_done).count());
+    };
+    let (recording, _) = run_watched(
+        Arc::new(host),
+        plan(jobs),
+        &mut progress,
+        Some(States {
+            wanted: &mut |_| true,
+            take: &mut |state, _| {
+                states += 1;
+                let final_ones = state
+                    .jobs
+                    .iter()
+                    .filter(|job| !job.skipped && job.directions[Direction::Read].counts.ok == 256);
+                assert!(final_ones.count() >= done.get(), "{} are done", done.get());
+            },
+        }),
+    );
+    assert!(states > 0 && recording.jobs.len() == 2);
 }
 
 #[test]

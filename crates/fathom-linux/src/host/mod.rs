@@ -33,13 +33,13 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use fathom_load::{
     EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError, LARGEST_MEMORY_BUDGET,
     LayOut, NullEngine, Restore, RunningThread, Scratch, ThreadBody, spawn_thread,
 };
-use fathom_model::{Bytes, DiskCounters, EngineKind, FileOperation, Program, Usage};
+use fathom_model::{Bytes, DiskCounters, EngineKind, FileOperation, Nanos, Program, Usage};
 
 use self::disks::Disks;
 use self::error::failed;
@@ -76,6 +76,8 @@ pub struct LinuxHost {
     scratch: Option<PathBuf>,
     /// Directory for the files that a run writes besides its targets.
     aux_directory: PathBuf,
+    /// When the load began, on the clock.
+    load_start: OnceLock<Nanos>,
 }
 
 impl LinuxHost {
@@ -89,7 +91,14 @@ impl LinuxHost {
             images: Mutex::default(),
             scratch: None,
             aux_directory: PathBuf::new(),
+            load_start: OnceLock::new(),
         }
+    }
+
+    /// When the load began, on the clock of the host; zero before it has begun.
+    #[must_use]
+    pub fn load_start(&self) -> Nanos {
+        self.load_start.get().copied().unwrap_or_default()
     }
 
     /// Sets the directory (`TMPDIR`) of temporary files for data of a long run that does not fit in
@@ -191,6 +200,10 @@ impl Host for LinuxHost {
 
     fn clock(&self) -> LinuxClock {
         self.clock
+    }
+
+    fn begin_load(&self, zero: Nanos) {
+        let _ = self.load_start.set(zero);
     }
 
     fn lay_out(

@@ -445,9 +445,7 @@ impl Watch {
         let group_disks = group_disks.unwrap_or_default();
         let disks = used_disks(&self.disks_before, &after, &group_disks, &files);
         let names: Vec<&str> = disks.iter().map(|(disk, _)| disk.name.as_str()).collect();
-        let mut conditions = self
-            .conditions
-            .finish(self.clock.now().saturating_sub(self.start));
+        let mut conditions = self.conditions.finish(self.start);
         keep_disks(&mut conditions.telemetry, &names);
         conditions
             .limits

@@ -120,6 +120,7 @@ pub fn run<H: Host>(
         wait();
     }
     let (clock, unix_start_ns) = (Since::now(host.clock()), unix_now_ns());
+    host.begin_load(clock.zero());
     if let Some(io_log) = &hooks.io_log {
         io_log.set_start(clock.zero());
     }
@@ -605,6 +606,8 @@ impl<H: Host> Coordinator<H> {
             }),
             Phase::Verifying => JobPhase::Verifying,
             Phase::Finishing => JobPhase::Finishing,
+            // The worker has ended, but its recording may still be on its way: whoever sees "done" may ask for the figures.
+            Phase::Done | Phase::Failed if self.done[index].is_none() => JobPhase::Finishing,
             Phase::Done => JobPhase::Done,
             Phase::Failed => JobPhase::Failed,
         }

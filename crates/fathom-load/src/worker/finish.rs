@@ -142,7 +142,8 @@ pub(super) fn record<E: Engine, C: Clock, H: Host>(
     let ended = worker
         .recorder
         .last_done()
-        .max(Nanos::new(worker.times.measured_from));
+        .max(Nanos::new(worker.times.measured_from))
+        .max(worker.time_waited_out(ended_load));
     worker.recorder.publish(worker.live);
     worker.live.enter(if worker.outcome.error.is_some() {
         Phase::Failed
@@ -161,6 +162,15 @@ pub(super) fn record<E: Engine, C: Clock, H: Host>(
         bare,
         with_priorities(worker.recorder.finish(ended), priorities.as_deref()),
     )
+}
+
+impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
+    /// The deadline, if the load lasted until then. A paced job whose next I/O is due at the deadline has measured the wait for it too:
+    /// 400 I/Os at 200 per second take 2 s, although the last one completes earlier. fio counts the same time.
+    fn time_waited_out(&self, ended_load: u64) -> Nanos {
+        let deadline = self.times.deadline;
+        Nanos::new(if ended_load >= deadline { deadline } else { 0 })
+    }
 }
 
 /// The recording as it would be if the job ended now. I/O in flight counts as planned and has not

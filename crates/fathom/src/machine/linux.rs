@@ -16,8 +16,8 @@ use fathom_linux::{
 };
 use fathom_load::{Host, IoLogSink, LoadError, RunHooks, States, Stop};
 use fathom_model::{
-    Bytes, CpuIdleness, DeviceFacts, DiskCounters, FileSystemFacts, JobError, Nanos, Plan,
-    Progress, Recording, Simulated, TargetRecording,
+    Bytes, CpuIdleness, DeviceFacts, DiskCounters, FileSystemFacts, JobError, Plan, Progress,
+    Recording, Simulated, TargetRecording,
 };
 use fathom_plan::HostInfo;
 use rustix::fs::{Access, StatVfsMountFlags};
@@ -373,9 +373,7 @@ impl Watches {
         host: &Arc<LinuxHost>,
         written: &[PathBuf],
     ) -> Result<Recording, LoadError> {
-        let elapsed = outcome
-            .as_ref()
-            .map_or(Nanos::ZERO, |recording| recording.elapsed);
+        let load_start = host.load_start();
         // After an abort nothing waits for a target that hangs: whatever asks it once more is abandoned.
         let aborted = interrupts().load(Relaxed) > 1;
         let Watches {
@@ -385,7 +383,7 @@ impl Watches {
             ..
         } = self;
         let conditions =
-            unless_it_hangs(aborted, move || conditions.finish(elapsed)).unwrap_or_default();
+            unless_it_hangs(aborted, move || conditions.finish(load_start)).unwrap_or_default();
         let blame = blame.and_then(|(blame, _)| unless_it_hangs(aborted, move || blame.finish()));
         self.over.store(true, Relaxed);
         self.targets.thread().unpark();

@@ -155,8 +155,9 @@ fn time_of_a_stopped_generator_is_in_its_sheet() {
         ("libaio", "--iodepth=8"),
     ] {
         let options = format!("--ioengine={engine} {load} --runtime=2 --time_based");
+        let before = fault.log().len();
         let running = start(program(arguments(device.path(), &options)));
-        let running = running.wait_until("the load runs", || fault.log().len() > 100);
+        let running = running.wait_until("the load runs", || fault.log().len() > before + 100);
         running.signal(Signal::STOP);
         std::thread::sleep(Duration::from_millis(600));
         running.signal(Signal::CONT);

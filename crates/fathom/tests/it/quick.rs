@@ -1,8 +1,6 @@
 //! `fathom quick` as users call it.
 
-use crate::common;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::MetadataExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 

@@ -293,7 +293,8 @@ fn a_load_meets_its_limits_or_does_not() {
         "{}",
         yes.out
     );
-    assert_eq!(yes.out.lines().count(), 1, "{}", yes.out);
+    // What was simulated, and the answer.
+    assert_eq!(yes.out.lines().count(), 2, "{}", yes.out);
     let shown = fathom(split_args(&format!("show --store={}", store.display()))).expect(0);
     assert!(shown.out.contains(&yes.out), "{}", shown.out);
     let no = search("--at=500 --slo p99<=1s --slo p50<=1ms --json")

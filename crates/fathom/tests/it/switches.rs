@@ -512,7 +512,10 @@ fn fathom_run_has_additional_switches() {
         "{}",
         dry.out
     );
-    with(&["--no-store", "--destroy=0000-0000"]).expect(0);
+    // A code that no target needs is no mistake, one that cannot be a code is.
+    with(&["--no-store", "--destroy=00000000"]).expect(0);
+    let bad = with(&["--no-store", "--destroy=0000-0000"]).expect(2);
+    assert!(bad.err.contains("is not a destroy code"), "{}", bad.err);
     let new = ["--no-store", "--filename=new", "--rw=write", "--read-only"];
     let forbidden = run(&[&["--name=j", "--size=64k"], &new[..]].concat()).expect(2);
     assert!(

@@ -23,7 +23,6 @@ use crate::clock::LinuxClock;
 #[derive(Debug)]
 pub struct ConditionsWatch {
     host: Arc<LinuxHost>,
-    clock: LinuxClock,
     flags: Arc<SamplerFlags>,
     thread: Option<JoinHandle<(Telemetry, UnlinkedFiles)>>,
     limits: Vec<fathom_model::IoLimit>,
@@ -58,7 +57,6 @@ impl ConditionsWatch {
         let thread = spawn(Arc::clone(host), clock, disks, Arc::clone(&flags));
         Self {
             host: Arc::clone(host),
-            clock,
             flags,
             thread,
             limits,
@@ -72,11 +70,9 @@ impl ConditionsWatch {
         }
     }
 
-    /// Stops and returns the samples. `elapsed` is the time since the run's epoch. Call it before
-    /// the targets are released.
+    /// Stops and returns the samples, with times relative to `epoch` of the clock. Call it before the targets are released.
     #[must_use]
-    pub fn finish(mut self, elapsed: Nanos) -> Conditions {
-        let epoch = self.clock.now().saturating_sub(elapsed);
+    pub fn finish(mut self, epoch: Nanos) -> Conditions {
         self.flags.finished.store(true, Relaxed);
         self.wake();
         let (mut telemetry, unlinked) = self

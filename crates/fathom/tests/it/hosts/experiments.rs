@@ -429,7 +429,8 @@ fn the_worst_host_decides_whether_the_disks_are_ready() {
         "{reason}"
     );
     let value = answer["checks"][1]["value"].as_f64().expect("a value");
-    assert!(value >= 700e6, "{value}");
+    // A percentile has the resolution of its histogram, 0.8 %.
+    assert!(value >= 700e6 / 1.008, "{value}");
     // In a directory each host has files of its own, until the end.
     let data = scratch.join("data");
     fs::create_dir(&data).expect("a directory");
