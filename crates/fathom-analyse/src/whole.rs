@@ -153,6 +153,8 @@ fn diagnosis_of_entry(
         limits: &recording.conditions.limits,
         found,
         steal_percent: recording.host.steal_percent,
+        stalls: &recording.stalls,
+        foreign_per_own_io: run.foreign_per_own_io(main),
         probes: if run.entries.len() == 1 {
             &recording.depth_probes
         } else {

@@ -11,6 +11,12 @@ pub struct DepthProbe {
     pub iops: f64,
     /// Mean service time (clat), nanoseconds.
     pub mean_ns: f64,
+    /// Shortest service time, nanoseconds. At depth 1, where no I/O waits for another one of the load, it is that of the target alone.
+    pub min_ns: f64,
+    /// One in ten took less, nanoseconds; 0 where that is not known.
+    pub p10_ns: f64,
+    /// Nine in ten took less.
+    pub p90_ns: f64,
 }
 
 /// What can limit the rate of a load.
@@ -24,8 +30,14 @@ pub enum LimitCause {
     Knee,
     /// More I/Os in flight complete fewer per second.
     TooDeep,
+    /// A ceiling of the volume, the provider or a controller: a rate that is set rather than reached.
+    Ceiling,
     /// A limit of the control group of this process.
     ControlGroup,
+    /// Another program that uses the target.
+    Neighbour,
+    /// The target completed nothing for a part of the time.
+    TargetStall,
     /// The planned rate, which the target keeps up with.
     PlannedRate,
     /// The planned pauses between I/Os.
@@ -48,7 +60,10 @@ impl LimitCause {
             LimitCause::Target => "target",
             LimitCause::Knee => "knee",
             LimitCause::TooDeep => "too_deep",
+            LimitCause::Ceiling => "ceiling",
             LimitCause::ControlGroup => "control_group",
+            LimitCause::Neighbour => "neighbour",
+            LimitCause::TargetStall => "target_stall",
             LimitCause::PlannedRate => "planned_rate",
             LimitCause::ThinkTime => "think_time",
             LimitCause::Program => "program",

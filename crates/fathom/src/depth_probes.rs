@@ -7,7 +7,10 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
 use fathom_linux::interrupts;
-use fathom_model::{DepthProbe, Direction, Job, Logs, Nanos, Plan, Recording, RunEnd};
+use fathom_model::{
+    Counts, DepthProbe, Direction, Entry, Job, JobRecording, Logs, MergedInterval, Nanos, Plan,
+    Recording, RunEnd,
+};
 
 use crate::guard;
 use crate::measure;
@@ -19,6 +22,14 @@ const MAX_SHARE_OF_RUN: f64 = 0.05;
 const MAX_TOTAL_TIME: Nanos = Nanos::from_secs(3);
 /// A shorter probe measures little but its own start.
 const MIN_PROBE_TIME: Nanos = Nanos::from_millis(50);
+/// Before each probe the target is idle for this time, so that the first I/Os find an empty queue and a bucket with tokens.
+const PAUSE_BEFORE_PROBE: Nanos = Nanos::from_millis(10);
+/// Intervals of a probe. Those at its begin and its end are no part of its rate.
+const PROBE_INTERVALS: u64 = 4;
+/// A rate of which a smaller share was not sent may have been reached.
+const MIN_UNSENT_SHARE: f64 = 0.005;
+/// More jobs of a synchronous engine than this are not started for a probe: each is a thread.
+const MAX_PROBED_JOBS: u32 = 256;
 /// The shallow depth, half and twice the depth of the run.
 const PROBES: u64 = 3;
 
@@ -29,7 +40,7 @@ pub fn measure_depths(
     auxiliary: &Path,
 ) -> Vec<DepthProbe> {
     let plan = &recording.plan;
-    let Some(depth) = probed_depth(recording) else {
+    let Some(shape) = probed_shape(recording) else {
         return Vec::new();
     };
     let time = recording.elapsed.get() as f64 * MAX_SHARE_OF_RUN;
@@ -37,6 +48,7 @@ pub fn measure_depths(
     if time < MIN_PROBE_TIME {
         return Vec::new();
     }
+    let depth = shape.depth();
     let mut depths = vec![1, depth / 2, depth * 2];
     depths.retain(|probed| *probed > 0 && *probed != depth);
     depths.dedup();
@@ -45,23 +57,82 @@ pub fn measure_depths(
         if interrupts().load(Relaxed) != 0 {
             break;
         }
-        probes.extend(measure_depth(
-            session,
-            probe_plan(plan, depth, time),
-            auxiliary,
-        ));
+        let Some(probe) = shape.probe_plan(plan, depth, time) else {
+            continue;
+        };
+        probes.extend(measure_depth(session, probe, auxiliary));
     }
     probes
 }
 
-/// The depth of each job, where other depths of the load can be measured: one section in a closed loop whose engine keeps several
-/// I/Os in flight, which ended by its plan. Writes are repeated only where the plan repeats them itself and checks nothing.
-fn probed_depth(recording: &Recording) -> Option<u32> {
+/// How the depth of a load is varied.
+#[derive(Clone, Copy)]
+enum ProbedShape {
+    /// Each job keeps this many I/Os in flight.
+    Queue(u32),
+    /// Each job of a synchronous engine has one I/O in flight, so that their number is the depth.
+    Jobs(u32),
+}
+
+impl ProbedShape {
+    fn depth(self) -> u32 {
+        match self {
+            ProbedShape::Queue(depth) | ProbedShape::Jobs(depth) => depth,
+        }
+    }
+
+    /// The plan of the load at another depth, for this time, without logs.
+    fn probe_plan(self, plan: &Plan, depth: u32, time: Nanos) -> Option<Plan> {
+        let mut plan = plan.clone();
+        match self {
+            ProbedShape::Queue(_) => plan.jobs.iter_mut().for_each(|job| {
+                let queue = &mut job.queue;
+                queue.depth = depth;
+                queue.low = depth;
+                queue.batch_submit = queue.batch_submit.min(depth);
+                queue.batch_complete_min = queue.batch_complete_min.min(depth);
+                queue.batch_complete_max = queue.batch_complete_max.min(depth);
+            }),
+            ProbedShape::Jobs(_) if depth > MAX_PROBED_JOBS => return None,
+            ProbedShape::Jobs(_) => plan.jobs = (0..depth).map(|n| clone_job(&plan, n)).collect(),
+        }
+        plan.interval = Nanos::new(time.get() / PROBE_INTERVALS);
+        for job in &mut plan.jobs {
+            job.limits.runtime = Some(time);
+            job.limits.time_based = true;
+            job.limits.ramp = Nanos::ZERO;
+            job.limits.steady = None;
+            job.start.delay = (PAUSE_BEFORE_PROBE, PAUSE_BEFORE_PROBE);
+            job.accounting.logs = Logs::default();
+            job.accounting.blame = false;
+            job.accounting.clat_percentiles = true;
+            job.accounting.percentiles = vec![10.0, 90.0];
+        }
+        Some(plan)
+    }
+}
+
+/// Clone `n` of the section: one of the plan, or one more with random numbers of its own.
+fn clone_job(plan: &Plan, n: u32) -> Job {
+    let count = plan.jobs.len().max(1);
+    let mut job = plan.jobs[n as usize % count].clone();
+    let round = n / count as u32;
+    job.number = n + 1;
+    job.clone = n;
+    job.pattern.seed = job.pattern.seed.wrapping_add(u64::from(round) << 32);
+    job
+}
+
+/// How the depth can be varied, where other depths of the load can be measured: one section whose queue was full, in a closed loop or at
+/// a rate that was not reached, and which ended by its plan. Writes are repeated only where the plan repeats them itself and checks
+/// nothing.
+fn probed_shape(recording: &Recording) -> Option<ProbedShape> {
     let jobs = &recording.plan.jobs;
     let first = jobs.first()?;
+    let is_missed = recording.jobs.iter().all(missed_rate);
     let is_closed = |job: &Job| {
         let pace = &job.pace;
-        pace.rate.iter().all(|(_, rate)| rate.is_none())
+        (is_missed || pace.rate.iter().all(|(_, rate)| rate.is_none()))
             && pace.think.is_none()
             && pace.flow.is_none()
             && pace.replay.is_none()
@@ -83,41 +154,59 @@ fn probed_depth(recording: &Recording) -> Option<u32> {
     let can_be_probed = jobs.iter().all(|job| {
         job.section == first.section
             && job.engine.kind.moves_data()
-            && !job.engine.is_synchronous()
+            && job.engine.is_synchronous() == first.engine.is_synchronous()
             && is_closed(job)
             && is_harmless(job)
     });
     let succeeded =
         recording.end == RunEnd::Completed && recording.jobs.iter().all(|job| job.error.is_none());
-    (can_be_probed && succeeded).then_some(first.queue.depth)
+    (can_be_probed && succeeded).then_some(if first.engine.is_synchronous() {
+        ProbedShape::Jobs(jobs.len() as u32)
+    } else {
+        ProbedShape::Queue(first.queue.depth)
+    })
 }
 
-/// The plan with another depth and time, without logs.
-fn probe_plan(plan: &Plan, depth: u32, time: Nanos) -> Plan {
-    let mut plan = plan.clone();
-    for job in &mut plan.jobs {
-        let queue = &mut job.queue;
-        queue.depth = depth;
-        queue.low = depth;
-        queue.batch_submit = queue.batch_submit.min(depth);
-        queue.batch_complete_min = queue.batch_complete_min.min(depth);
-        queue.batch_complete_max = queue.batch_complete_max.min(depth);
-        job.limits.runtime = Some(time);
-        job.limits.time_based = true;
-        job.limits.ramp = Nanos::ZERO;
-        job.limits.steady = None;
-        job.start.delay = (Nanos::ZERO, Nanos::ZERO);
-        job.accounting.logs = Logs::default();
-        job.accounting.blame = false;
-    }
-    plan
+/// Whether a job had so many I/Os due that its queue was full.
+fn missed_rate(job: &JobRecording) -> bool {
+    let sum = |count: fn(&Counts) -> u64| -> u64 {
+        job.directions.iter().map(|(_, d)| count(&d.counts)).sum()
+    };
+    let (planned, not_sent) = (sum(|c| c.planned), sum(|c| c.not_sent));
+    not_sent as f64 > MIN_UNSENT_SHARE * planned as f64
+}
+
+/// I/Os per second in the whole intervals of a probe that lasts `time`, without its begin, in which the queue fills, and its end, which
+/// waits for the last I/Os.
+fn rate_between_edges(entry: &Entry, time: Nanos) -> Option<f64> {
+    let start = entry.series.first()?.start;
+    let filled = start + Nanos::new(2 * entry.little.mean_ns as u64);
+    let longest = entry.series.iter().map(|interval| interval.length).max()?;
+    let middle: Vec<&MergedInterval> = entry
+        .series
+        .iter()
+        .filter(|one| one.length == longest && one.start >= filled)
+        .filter(|one| one.start + one.length <= start + time)
+        .collect();
+    let ios: u64 = middle
+        .iter()
+        .flat_map(|interval| interval.directions.iter())
+        .map(|(_, direction)| direction.ios)
+        .sum();
+    let seconds = longest.as_secs_f64() * middle.len() as f64;
+    (ios > 0).then(|| ios as f64 / seconds)
 }
 
 /// One probe; `None` if the guard or the target refuses it.
 ///
 /// Nothing is confirmed for it: a target that needs the user's code is not written a second time.
 fn measure_depth(session: &Session, plan: Plan, auxiliary: &Path) -> Option<DepthProbe> {
-    let depth: u32 = plan.jobs.iter().map(|job| job.queue.depth).sum();
+    let in_flight = |job: &Job| match job.engine.is_synchronous() {
+        true => 1,
+        false => job.queue.depth,
+    };
+    let depth: u32 = plan.jobs.iter().map(in_flight).sum();
+    let time = plan.jobs.first()?.limits.runtime?;
     let (load, _) = guard::open_targets(
         session,
         &plan,
@@ -136,10 +225,28 @@ fn measure_depth(session: &Session, plan: Plan, auxiliary: &Path) -> Option<Dept
         .into_iter()
         .map(|direction| entry.directions[direction].ios)
         .sum();
+    let used = Direction::ALL
+        .into_iter()
+        .map(|direction| &entry.directions[direction].clat)
+        .filter(|clat| clat.n > 0);
+    let min_ns = used
+        .clone()
+        .map(|clat| clat.min as f64)
+        .fold(f64::INFINITY, f64::min);
+    // Of the direction with most I/Os.
+    let busiest = used.clone().max_by_key(|clat| clat.n);
+    let percentile = |percent: f64| {
+        let mut all = busiest.iter().flat_map(|clat| &clat.percentiles);
+        all.find(|(p, _)| *p == percent)
+            .map_or(0.0, |(_, value)| *value as f64)
+    };
     Some(DepthProbe {
         depth,
         ios,
-        iops: entry.little.iops,
+        iops: rate_between_edges(entry, time).unwrap_or(entry.little.iops),
         mean_ns: entry.little.mean_ns,
+        min_ns: if min_ns.is_finite() { min_ns } else { 0.0 },
+        p10_ns: percentile(10.0),
+        p90_ns: percentile(90.0),
     })
 }

@@ -8,6 +8,7 @@
 //! cargo xtask tarball   # packs it with its documentation
 //! cargo xtask deb       # a Debian package (needs cargo-deb)
 //! cargo xtask image     # a container image (needs buildah)
+//! cargo xtask diagnosis # how often the diagnosis is right: [--seed N] [--scenes N] [--markdown FILE] [--verbose]
 //! cargo xtask measure   # runs the suite of measurements: [FILTER] [--attempts N] [--markdown FILE]
 //! ```
 #![forbid(unsafe_code)]
@@ -17,6 +18,7 @@
     reason = "a program for the terminal"
 )]
 
+mod diagnosis;
 mod dist;
 mod gallery;
 mod man;
@@ -36,8 +38,11 @@ fn main() -> ExitCode {
         ["deb"] => dist::deb(),
         ["image"] => dist::image(),
         ["measure", ref options @ ..] => measure::run(options),
+        ["diagnosis", ref options @ ..] => diagnosis::run(options),
         _ => {
-            eprintln!("usage: cargo xtask man|docs|gallery|dist|tarball|deb|image|measure");
+            eprintln!(
+                "usage: cargo xtask man|docs|gallery|dist|tarball|deb|image|measure|diagnosis"
+            );
             return ExitCode::from(2);
         }
     };

@@ -167,7 +167,7 @@ impl<'a> EntryContext<'a> {
     }
 
     /// When the first member began measuring and the last one ended.
-    pub(super) fn span(&self) -> (Nanos, Nanos) {
+    pub(crate) fn span(&self) -> (Nanos, Nanos) {
         let from = self
             .members
             .iter()

@@ -44,6 +44,30 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
         .collect()
 }
 
+impl RunContext<'_> {
+    /// I/Os of other programs on the busiest device for each I/O of the run; 0 where what is whose cannot be told.
+    pub(crate) fn foreign_per_own_io(&self, direction: Direction) -> f64 {
+        let own = self.moved()[direction].ios;
+        let has_syncs = self.members().any(|member| member.seen.sync.count() > 0);
+        let disk = self
+            .disks
+            .iter()
+            .max_by_key(|disk| device_bytes(disk, direction));
+        let Some(disk) = disk.filter(|_| own > 0 && self.all_direct(direction) && !has_syncs)
+        else {
+            return 0.0;
+        };
+        let ios = if direction == Direction::Read {
+            disk.delta.read_ios
+        } else {
+            disk.delta.write_ios
+        };
+        // Requests that the device received in pieces have the bytes of the jobs.
+        let bytes = device_bytes(disk, direction).saturating_sub(self.moved()[direction].bytes);
+        ios.saturating_sub(own).min(bytes / SECTOR) as f64 / own as f64
+    }
+}
+
 /// Few bytes can take much of a device's time: single blocks of a database or a journal between the I/Os of the jobs.
 fn slow(run: &RunContext, direction: Direction) -> Option<Finding> {
     let moved = run.moved();

@@ -23,9 +23,13 @@ const TOO_FEW: &str =
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     run.each(|entry| {
-        (long_enough(entry) && entry.members.iter().all(keeps_busy))
-            .then(|| judged(entry))
-            .flatten()
+        (long_enough(entry)
+            && entry
+                .members
+                .iter()
+                .all(|m| keeps_busy(m) && !has_lost_ios(m)))
+        .then(|| judged(entry))
+        .flatten()
     })
 }
 
@@ -82,6 +86,12 @@ fn long_enough(entry: &EntryContext) -> bool {
         .members
         .iter()
         .all(|m| m.run_time() >= LEAST && m.run_time().get() as f64 >= 0.9 * whole)
+}
+
+/// Whether an I/O never completed. It was in flight all the time, but has no latency, so that the law cannot be applied.
+fn has_lost_ios(member: &Member) -> bool {
+    let mut directions = member.seen.directions.iter();
+    directions.any(|(_, direction)| direction.counts.timed_out > 0)
 }
 
 /// A closed loop without pauses, flushes and verification, with recorded latencies.

@@ -31,6 +31,8 @@ fn probe(depth: u32, iops: f64) -> DepthProbe {
         ios: 1_000,
         iops,
         mean_ns: f64::from(depth) / iops * 1e9,
+        min_ns: f64::from(depth) / iops * 1e9,
+        ..DepthProbe::default()
     }
 }
 

@@ -353,6 +353,7 @@ fn diagnosis(diagnosis: &Diagnosis) -> Object {
     Object::new()
         .with("cause", diagnosis.cause.name())
         .with("certainty", diagnosis.certainty.name())
+        .with("text", diagnosis.sentences.join(" "))
         .with(
             "evidence_for",
             diagnosis.evidence_for.iter().collect::<Tree>(),

@@ -8,7 +8,7 @@ use super::cpus::Cpus;
 use super::disk::Disk;
 use super::windows::Windows;
 use crate::device::SimTime;
-use crate::machine::{Event, EventKind, SimMachineSpec};
+use crate::machine::{Event, EventKind, SimMachineSpec, TokenBucket};
 
 /// How often the machine is read at first, as [`Telemetry`] of a real machine is.
 const FIRST_STEP: SimTime = 250_000_000;
@@ -281,7 +281,9 @@ impl Hardware {
             };
             let name = self.disks.get(disk).and_then(Disk::name);
             for (is_ios, bucket) in [(true, ios), (false, bytes)] {
-                let Some(bucket) = bucket else { continue };
+                let Some(bucket) = bucket.filter(TokenBucket::is_of_control_group) else {
+                    continue;
+                };
                 limits.extend([true, false].map(|reads| IoLimit {
                     disk: name.clone().unwrap_or_default(),
                     reads,

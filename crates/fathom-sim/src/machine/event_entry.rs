@@ -6,7 +6,7 @@
 //! | `steal_cpu = SHARE`, `slow_cpu = SHARE`, `memory_pressure = SHARE` | `lasts` |
 //! | `wake_late = TIME` | `lasts`; without it once |
 //! | `foreign_reads = DEVICE` | `lasts`, `depth` or `iops`, `size` |
-//! | `limit_io = DEVICE` | `lasts`, `iops` and `burst`, `bandwidth` and `burst_bytes` |
+//! | `limit_io = DEVICE` | `lasts`, `iops` and `burst`, `bandwidth` and `burst_bytes`; one with a burst is the volume's own and is not among the limits that the host knows |
 //! | `step_clock = TIME` | `back = true` for the other direction |
 //! | `stall_device = DEVICE` | `lasts` |
 //! | `hang_device = DEVICE` | |
@@ -17,7 +17,7 @@ use std::path::Path;
 
 use fathom_model::{Bytes, Nanos};
 
-use super::events::{Event, EventKind, ForeignLoad, TokenBucket};
+use super::events::{BURST_BYTES, Event, EventKind, ForeignLoad, TokenBucket};
 use super::file::DeviceEntry;
 use crate::error::ModelError;
 use crate::params::Params;
@@ -25,8 +25,6 @@ use crate::spec::ModelSpec;
 
 /// Bytes of a foreign read unless `size` sets them.
 const FOREIGN_READ_BYTES: u64 = 4096;
-/// Bytes of the bucket of a bandwidth limit unless `burst_bytes` sets them.
-const BURST_BYTES: u64 = 1 << 20;
 /// The most foreign reads in flight.
 const MAX_DEPTH: u64 = 65_536;
 /// The highest rate per second.

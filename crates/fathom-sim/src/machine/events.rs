@@ -130,6 +130,17 @@ pub struct TokenBucket {
     pub burst: f64,
 }
 
+/// Bytes that a bandwidth limit of a control group lets pass at once.
+pub(super) const BURST_BYTES: u64 = 1 << 20;
+
+impl TokenBucket {
+    /// Whether it is a limit of a control group, which the host knows and which lets no bursts pass, rather than a bucket of the volume,
+    /// which is the provider's.
+    pub(crate) fn is_of_control_group(&self) -> bool {
+        self.burst <= 1.0 || self.burst == BURST_BYTES as f64
+    }
+}
+
 impl EventKind {
     /// The disk to which it happens.
     #[must_use]

@@ -86,6 +86,12 @@ pub(crate) struct DepthProbeDocument {
     iops: f64,
     #[serde(rename = "mean_ns")]
     mean_ns: f64,
+    #[serde(rename = "min_ns")]
+    min_ns: f64,
+    #[serde(rename = "p10_ns")]
+    p10_ns: f64,
+    #[serde(rename = "p90_ns")]
+    p90_ns: f64,
 }
 
 #[derive(Deserialize, Serialize)]

@@ -2,7 +2,11 @@
 //!
 //! Each scene is attempted at least 20 times, alone and in order, and judged by all its attempts: none is repeated because it failed.
 //! Whether an attempt was disturbed is decided by what the kernel says about other load, never by its outcome or by fathom.
-#![allow(clippy::print_stdout, reason = "this program prints a table")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "this program prints a table, and figures beside it"
+)]
 
 mod app;
 #[path = "../it/app/support.rs"]

@@ -43,14 +43,6 @@ impl Simulation {
         path
     }
 
-    /// Replaces the kernel file `target`.
-    fn file(&mut self, target: &'static str, text: &str) -> PathBuf {
-        let replacement = self.directory.path().join(self.mounts.len().to_string());
-        std::fs::write(&replacement, text).expect("written");
-        self.mounts.push((target, replacement.clone()));
-        replacement
-    }
-
     /// Why the simulation is impossible on this machine.
     fn unavailable(&self) -> Option<String> {
         let missing = self

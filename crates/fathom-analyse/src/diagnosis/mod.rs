@@ -5,8 +5,11 @@
 //! limit. The fastest I/Os of a saturated run do not tell it either: behind a single server, a token bucket or any target without
 //! variance all I/Os wait alike. Only other depths of the same load tell: [`DepthProbe`].
 
+mod disturbance;
+mod queue;
+
 use fathom_model::{
-    Certainty, DepthProbe, Diagnosis, Direction, Entry, Finding, IoLimit, LimitCause, Weight,
+    Certainty, DepthProbe, Diagnosis, Direction, Entry, Finding, IoLimit, LimitCause, Stall, Weight,
 };
 
 use crate::catalogue::explain;
@@ -14,7 +17,10 @@ use crate::detectors::{EntryContext, host_busy};
 use crate::figures::{bytes, count, duration, percent, rate};
 use crate::job_summary::is_open_loop;
 use crate::members::Member;
-use crate::summary_sentences::{closed_latency, concerns, user_latency};
+use crate::summary_sentences::{concerns, user_latency};
+
+use self::disturbance::disturbances;
+use self::queue::{closed_loop, probed_rate};
 
 /// Above this share of the generator's maximum rate, its limit and the target's cannot be distinguished.
 pub(crate) const NEAR_CEILING_SHARE: f64 = 0.85;
@@ -28,16 +34,6 @@ const MAX_UNSENT_SHARE: f64 = 0.005;
 const MIN_STEAL_PERCENT: f64 = 10.0;
 /// A worker that needs a CPU for a smaller share of its time waits for its target, not for a CPU.
 const MIN_CPU_NEED_SHARE: f64 = 0.5;
-/// I/Os that a probe needs to count: the mean of 100 exponential service times has a standard error of a tenth.
-const MIN_PROBE_IOS: u64 = 100;
-/// From this growth of the rate at twice the depth on, the depth is the limit. Twice is the most that is possible.
-const MIN_GROWTH_OF_DEPTH_LIMIT: f64 = 1.6;
-/// Up to this growth of the rate at twice the depth, the target is the limit: it is within the error of a probe.
-const MAX_GROWTH_OF_TARGET_LIMIT: f64 = 1.1;
-/// A worker that uses a smaller share of a CPU is not the limit itself.
-const MAX_CPU_SHARE_OF_IDLE_WORKER: f64 = 0.85;
-/// Below this growth of the rate at twice the depth, more I/Os in flight make the target slower.
-const MAX_GROWTH_OF_FALLING_RATE: f64 = 0.9;
 
 /// What the evidence of one entry says.
 pub(crate) struct Evidence<'a> {
@@ -49,6 +45,10 @@ pub(crate) struct Evidence<'a> {
     pub(crate) found: &'a [Finding],
     /// Share of CPU time that the hypervisor took, percent.
     pub(crate) steal_percent: Option<f64>,
+    /// Times in which this program did not run.
+    pub(crate) stalls: &'a [Stall],
+    /// I/Os of other programs on the device for each one of this run; 0 where that is not known.
+    pub(crate) foreign_per_own_io: f64,
     /// Other depths of this load.
     pub(crate) probes: &'a [DepthProbe],
 }
@@ -84,17 +84,31 @@ impl Evidence<'_> {
     }
 }
 
-/// The cause of an entry's rate. Hypotheses that the plan or a set limit decide come first; the queue comes last, because it is a
+/// The cause of an entry's rate, and what else takes a share of it. Hypotheses that the plan or a set limit decide come first; the queue comes last, because it is a
 /// limit only where nothing else is.
 pub(crate) fn diagnose(evidence: &Evidence) -> Diagnosis {
+    let mut diagnosis = first_cause(evidence);
+    // What limits by the plan is not limited further by what disturbs it.
+    if !matches!(
+        diagnosis.cause,
+        LimitCause::PlannedRate | LimitCause::ThinkTime | LimitCause::HostCpu
+    ) {
+        let gain = queue::gain_of_first_cause(evidence, diagnosis.cause);
+        disturbance::add_shares(&mut diagnosis, gain, &disturbances(evidence));
+    }
+    diagnosis
+}
+
+fn first_cause(evidence: &Evidence) -> Diagnosis {
     null_engine(evidence)
         .or_else(|| kept_up_rate(evidence))
         .or_else(|| control_group(evidence))
         .or_else(|| think_time(evidence))
         .or_else(|| generator(evidence))
+        .or_else(|| disturbance::of_open_loop(evidence))
         .or_else(|| host_cpu(evidence))
         .or_else(|| missed_rate(evidence))
-        .unwrap_or_else(|| queue(evidence))
+        .unwrap_or_else(|| closed_loop(evidence))
 }
 
 fn fact(cause: LimitCause, sentence: String) -> Diagnosis {
@@ -226,7 +240,7 @@ fn think_time(evidence: &Evidence) -> Option<Diagnosis> {
         .members()
         .find_map(|member| member.job.pace.think.as_ref())?;
     let (little, depth) = (&evidence.entry().little, evidence.effective_depth());
-    if evidence.is_open_loop() || little.in_flight >= FILLED_QUEUE_SHARE * depth {
+    if little.in_flight >= FILLED_QUEUE_SHARE * depth {
         return None;
     }
     Some(fact(
@@ -265,6 +279,8 @@ fn host_cpu(evidence: &Evidence) -> Option<Diagnosis> {
             && explain(finding.code).is_some_and(|kind| kind.host_limits)
             && concerns(finding, evidence.entry())
             && match finding.code {
+                // How much time this took is known, so that it is weighed against the other causes.
+                "GENERATOR_STALL" => false,
                 "STEAL" => {
                     evidence.steal_percent.unwrap_or(0.0) >= MIN_STEAL_PERCENT
                         && needs_cpu(evidence)
@@ -311,6 +327,9 @@ fn missed_rate(evidence: &Evidence) -> Option<Diagnosis> {
             count(entry.counts.planned)
         ),
     };
+    if let Some(diagnosis) = probed_rate(evidence) {
+        return Some(diagnosis);
+    }
     Some(Diagnosis {
         sentences: vec![format!(
             "Not reached: {} of {}; an I/O waits {} on average before it is sent{unsent}. One run does not tell whether the target or \
@@ -323,150 +342,4 @@ fn missed_rate(evidence: &Evidence) -> Option<Diagnosis> {
         settled_by: Some(format!("the same load with iodepth={}", entry.depth * 2)),
         ..Diagnosis::default()
     })
-}
-
-/// A closed loop: the depth, the target, or both.
-fn queue(evidence: &Evidence) -> Diagnosis {
-    let (entry, little) = (evidence.entry(), &evidence.entry().little);
-    let depth = evidence.effective_depth();
-    let latency = closed_latency(&entry.directions[evidence.main]);
-    let is_commit = entry.directions[evidence.main].response.is_some();
-    let mean = if is_commit && depth < 2.0 {
-        latency.mean
-    } else {
-        little.mean_ns
-    };
-    if mean <= 0.0 {
-        return Diagnosis::default();
-    }
-    let mut diagnosis =
-        by_probes(evidence, depth).unwrap_or_else(|| from_one_depth(evidence, depth, mean));
-    if let Some((engine, ignored)) = evidence.ignored_depth() {
-        diagnosis.sentences.insert(
-            0,
-            format!("{engine} ignores iodepth={ignored}: each job has 1 I/O in flight."),
-        );
-    }
-    diagnosis
-}
-
-/// What one depth tells: nothing about the side of the knee.
-fn from_one_depth(evidence: &Evidence, depth: f64, mean: f64) -> Diagnosis {
-    let little = &evidence.entry().little;
-    let (sentence, settled_by) = if depth < 2.0 {
-        let is_synchronous = evidence
-            .members()
-            .any(|member| member.job.engine.is_synchronous());
-        // A synchronous engine has one I/O in flight for each job, whatever iodepth says.
-        let option = if is_synchronous { "numjobs" } else { "iodepth" };
-        (
-            format!(
-                "One I/O at a time: {} per second at {} each. One depth does not tell what more in flight would reach; a run with \
-                 {option}=2 and one with {option}=8 do.",
-                rate(little.iops),
-                duration(mean),
-            ),
-            format!("the same load with {option}=2 and {option}=8"),
-        )
-    } else {
-        let jobs = evidence.entry().members.max(1);
-        let of_jobs = if jobs > 1 {
-            format!(" ({jobs} jobs of depth {})", rate(depth / f64::from(jobs)))
-        } else {
-            String::new()
-        };
-        let each = (depth / f64::from(jobs)).max(1.0);
-        let (half, double) = ((each / 2.0).ceil().max(1.0), each * 2.0);
-        (
-            format!(
-                "With {} in flight{of_jobs} an I/O takes {}. One depth does not tell whether the queue depth or the target is the limit; a run \
-                 with iodepth={} and one with iodepth={} do.",
-                rate(depth),
-                duration(mean),
-                rate(half),
-                rate(double),
-            ),
-            format!(
-                "the same load with iodepth={} and iodepth={}",
-                rate(half),
-                rate(double)
-            ),
-        )
-    };
-    Diagnosis {
-        sentences: vec![sentence],
-        settled_by: Some(settled_by),
-        ..Diagnosis::default()
-    }
-}
-
-/// What other depths of the same load tell.
-fn by_probes(evidence: &Evidence, depth: f64) -> Option<Diagnosis> {
-    let little = &evidence.entry().little;
-    let counted = |probe: &&DepthProbe| probe.ios >= MIN_PROBE_IOS && probe.iops > 0.0;
-    let probes = || evidence.probes.iter().filter(counted);
-    let deeper = probes().find(|probe| f64::from(probe.depth) >= 1.5 * depth)?;
-    let alone = probes().find(|probe| probe.depth == 1 && depth > 1.0);
-    let growth = deeper.iops / little.iops.max(1e-9);
-    let alone_text = alone.map_or(String::new(), |probe| {
-        format!("; alone, an I/O takes {}", duration(probe.mean_ns))
-    });
-    let both = format!(
-        "{} in flight reach {} per second at {} each, {} reach {} at {}{alone_text}",
-        rate(depth),
-        rate(little.iops),
-        duration(little.mean_ns),
-        deeper.depth,
-        rate(deeper.iops),
-        duration(deeper.mean_ns),
-    );
-    // A worker that is busy itself is a rival of the target: both complete no more with more in flight.
-    let is_worker_busy = evidence
-        .members()
-        .any(|member| member.cpu_share() >= MAX_CPU_SHARE_OF_IDLE_WORKER);
-    let mut diagnosis = if growth >= MIN_GROWTH_OF_DEPTH_LIMIT {
-        fact(
-            LimitCause::QueueDepth,
-            format!("The queue depth is the limit: {both}."),
-        )
-    } else if growth < MAX_GROWTH_OF_FALLING_RATE {
-        fact(
-            LimitCause::TooDeep,
-            format!("The target is the limit, and a deeper queue makes it slower: {both}."),
-        )
-    } else if growth <= MAX_GROWTH_OF_TARGET_LIMIT {
-        fact(
-            LimitCause::Target,
-            format!("The target is the limit, a deeper queue only adds waiting: {both}."),
-        )
-    } else {
-        fact(
-            LimitCause::Knee,
-            format!(
-                "This depth is near the knee, more in flight gain {}: {both}.",
-                percent(100.0 * (growth - 1.0))
-            ),
-        )
-    };
-    if is_worker_busy && diagnosis.cause != LimitCause::QueueDepth {
-        diagnosis.certainty = Certainty::Likely;
-        diagnosis.evidence_against = vec!["a worker used most of a CPU".to_owned()];
-        diagnosis.settled_by = Some("the same load with numjobs=2".to_owned());
-        diagnosis.sentences = vec![format!(
-            "More in flight gain little, but a worker used most of a CPU, so that this program may be the limit: {both}. A run with \
-             numjobs=2 tells."
-        )];
-    }
-    diagnosis.evidence_for = probes()
-        .map(|probe| {
-            format!(
-                "depth {}: {} I/Os, {} per second, {} each",
-                probe.depth,
-                count(probe.ios),
-                rate(probe.iops),
-                duration(probe.mean_ns)
-            )
-        })
-        .collect();
-    Some(diagnosis)
 }

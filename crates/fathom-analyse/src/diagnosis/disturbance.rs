@@ -1,0 +1,178 @@
+//! What takes a share of the time of a run: this program or the target stood still, or another program used the target.
+
+use fathom_model::{Diagnosis, LimitCause, Nanos, TimeSpan};
+
+use super::{Evidence, likely, service_ns};
+use crate::figures::{duration, percent, rate};
+use crate::summary_sentences::{concerns, user_latency};
+
+/// What gains less than this where it is absent is no cause.
+const MIN_GAIN: f64 = 0.05;
+/// Share of the waiting time of an open loop that a backlog must explain to be its cause.
+const MIN_SHARE_OF_WAITING: f64 = 0.5;
+/// Shorter stops of this program leave the rate of a closed loop as it is.
+const MIN_STOP: Nanos = Nanos::from_millis(100);
+
+/// What disturbs a run.
+pub(super) struct Disturbance {
+    cause: LimitCause,
+    /// By which share the rate would be higher without it.
+    gain: f64,
+    sentence: String,
+}
+
+/// What disturbs the run of an entry, and how much.
+pub(super) fn disturbances(evidence: &Evidence) -> Vec<Disturbance> {
+    let (from, to) = evidence.context.span();
+    let whole = to.saturating_sub(from);
+    let mut all = Vec::new();
+    let mut add_lost = |cause, what: &str, spans: &[TimeSpan]| {
+        let lost = total(spans);
+        let rest = whole.saturating_sub(lost).as_secs_f64();
+        let gain = lost.as_secs_f64() / rest.max(1e-9);
+        all.push(Disturbance {
+            cause,
+            gain,
+            sentence: format!(
+                "{what} for {} of {} ({}).",
+                duration(lost.get() as f64),
+                duration(whole.get() as f64),
+                percent(100.0 * lost.as_secs_f64() / whole.as_secs_f64().max(1e-9)),
+            ),
+        });
+    };
+    add_lost(
+        LimitCause::HostCpu,
+        "This program did not run",
+        &stops(evidence),
+    );
+    add_lost(
+        LimitCause::TargetStall,
+        "The target completed nothing",
+        &stalls(evidence),
+    );
+    let foreign = evidence.foreign_per_own_io;
+    all.push(Disturbance {
+        cause: LimitCause::Neighbour,
+        gain: foreign,
+        sentence: format!(
+            "Another program uses the target: {} I/Os for each of this run.",
+            rate(foreign)
+        ),
+    });
+    all.retain(|one| one.gain >= MIN_GAIN);
+    all.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+    all
+}
+
+/// Adds what disturbs a run to its first cause, or puts it first where it takes more than is gained without the first cause. Where the
+/// depth is the limit, another program takes nothing.
+pub(super) fn add_shares(
+    diagnosis: &mut Diagnosis,
+    gain_of_first: f64,
+    disturbances: &[Disturbance],
+) {
+    let mut gain_of_first = gain_of_first;
+    for one in disturbances {
+        let is_of_target = one.cause == LimitCause::Neighbour;
+        if is_of_target && diagnosis.cause == LimitCause::ControlGroup {
+            continue;
+        }
+        let is_first = one.gain > gain_of_first
+            && !(is_of_target && diagnosis.cause == LimitCause::QueueDepth);
+        if is_first && diagnosis.cause != one.cause {
+            let others = std::mem::take(diagnosis);
+            *diagnosis = likely(one.cause, one.sentence.clone(), "the same run without it");
+            diagnosis.sentences.extend(others.sentences);
+            diagnosis.evidence_for = others.evidence_for;
+            gain_of_first = one.gain;
+            continue;
+        }
+        // Another program may take more or less of the target while the probes run, which then compare different targets.
+        if is_of_target && diagnosis.certainty == fathom_model::Certainty::Fact {
+            diagnosis.certainty = fathom_model::Certainty::Likely;
+            diagnosis.settled_by = Some("the same run without the other program".to_owned());
+        }
+        diagnosis.sentences.push(one.sentence.clone());
+        diagnosis.evidence_against.push(one.sentence.clone());
+    }
+}
+
+/// The cause of the waiting of an open loop that did not keep up, where a backlog after a standstill explains it: of `r` I/Os per second,
+/// those of a standstill of `t` seconds wait `r t^2 / 2` seconds together, and longer until the backlog is worked off.
+pub(super) fn of_open_loop(evidence: &Evidence) -> Option<Diagnosis> {
+    if !evidence.is_open_loop() {
+        return None;
+    }
+    let entry = evidence.entry();
+    let summary = user_latency(&entry.directions[evidence.main]);
+    let waited_s = (summary.mean - service_ns(entry, evidence.main)) / 1e9 * summary.n as f64;
+    let (from, to) = evidence.context.span();
+    let per_second = summary.n as f64 / to.saturating_sub(from).as_secs_f64().max(1e-9);
+    let explained = |spans: &[TimeSpan]| {
+        let squares = spans.iter().map(|span| length(span).as_secs_f64().powi(2));
+        squares.sum::<f64>() * per_second / 2.0 / waited_s.max(1e-9)
+    };
+    let causes = [
+        (
+            LimitCause::HostCpu,
+            stops(evidence),
+            "this program did not run",
+        ),
+        (
+            LimitCause::TargetStall,
+            stalls(evidence),
+            "the target completed nothing",
+        ),
+    ];
+    let (cause, spans, what) = causes
+        .into_iter()
+        .map(|(cause, spans, what)| (cause, explained(&spans), spans, what))
+        .filter(|(_, explained, ..)| *explained >= MIN_SHARE_OF_WAITING)
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+        .map(|(cause, _, spans, what)| (cause, spans, what))?;
+    Some(likely(
+        cause,
+        format!(
+            "I/Os waited {} on average before they were sent, most of it because {what} for {} of {}.",
+            duration(waited_s * 1e9 / summary.n.max(1) as f64),
+            duration(total(&spans).get() as f64),
+            duration(to.saturating_sub(from).get() as f64),
+        ),
+        "the same run without that",
+    ))
+}
+
+/// When this program did not run.
+fn stops(evidence: &Evidence) -> Vec<TimeSpan> {
+    let (from, to) = evidence.context.span();
+    evidence
+        .stalls
+        .iter()
+        .filter(|stall| stall.lasted >= MIN_STOP || evidence.is_open_loop())
+        .map(|stall| TimeSpan {
+            from: stall.at.max(from),
+            to: (stall.at + stall.lasted).min(to),
+        })
+        .filter(|span| span.from < span.to)
+        .collect()
+}
+
+/// When the target completed nothing.
+fn stalls(evidence: &Evidence) -> Vec<TimeSpan> {
+    let found = evidence.found.iter();
+    found
+        .filter(|finding| finding.code == "TARGET_STALLED" && concerns(finding, evidence.entry()))
+        .flat_map(|finding| finding.when.iter().copied())
+        .collect()
+}
+
+fn length(span: &TimeSpan) -> Nanos {
+    span.to.saturating_sub(span.from)
+}
+
+fn total(spans: &[TimeSpan]) -> Nanos {
+    spans
+        .iter()
+        .fold(Nanos::ZERO, |sum, span| sum + length(span))
+}

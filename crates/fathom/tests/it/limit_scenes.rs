@@ -1,0 +1,146 @@
+//! What limits a run, on simulated machines whose cause is known by construction: the whole path of `fathom run` with its probes of other
+//! depths. How often the diagnosis is right on machines drawn at random, `cargo xtask diagnosis` says.
+
+use crate::detector_scenes::run_on;
+
+/// Runs a load and checks the cause that it names, how sure it is, and a part of the sentence.
+fn check(
+    (model, events): (&str, &[&str]),
+    load: &str,
+    (cause, certainty): (&str, &str),
+    part: &str,
+) {
+    let json = run_on(model, events, &format!("--runtime=10 {load}"));
+    let limit = &json.0["fathom"]["entries"][0]["limit"];
+    assert_eq!(
+        (&limit["cause"], &limit["certainty"]),
+        (&cause.into(), &certainty.into()),
+        "{model} {load}: {limit:#}"
+    );
+    let text = limit["text"].as_str().expect("a text");
+    assert!(text.contains(part), "{model} {load}: {text}");
+}
+
+/// One server completes 5,000 per second at every depth; 64 servers complete 8 per 500 us at depth 8 and 16 at depth 16.
+#[test]
+fn the_depth_and_the_target_are_told_apart() {
+    check(
+        ("servers(count=1, service=200us)", &[]),
+        "--ioengine=libaio --iodepth=8",
+        ("target", "fact"),
+        "8 in flight reach 5,000 per second at 1.60 ms each",
+    );
+    check(
+        ("servers(count=64, service=500us)", &[]),
+        "--ioengine=libaio --iodepth=8",
+        ("queue_depth", "fact"),
+        "8 in flight reach 16,000 per second at 500 us each, 16 reach",
+    );
+    // Each job of a synchronous engine has one I/O in flight, whatever iodepth says.
+    check(
+        ("servers(count=64, service=500us)", &[]),
+        "--ioengine=psync --iodepth=64 --numjobs=4 --group_reporting",
+        ("queue_depth", "fact"),
+        "4 in flight reach 8,000 per second at 500 us each, 8 reach",
+    );
+}
+
+/// A volume of 3,000 IOPS in front of servers that could do 128,000: of 64 in flight one leaves every 333 us, which is not the time of a
+/// whole number of servers of 500 us.
+#[test]
+fn a_ceiling_is_not_a_depth() {
+    check(
+        ("limit(servers(count=64, service=500us), iops=3000)", &[]),
+        "--ioengine=libaio --iodepth=32",
+        ("ceiling", "likely"),
+        "A ceiling of about 3,000 per second",
+    );
+}
+
+/// The plan is the limit where the target keeps up with it, also where this program did not run for a short time.
+#[test]
+fn the_plan_is_the_limit_of_a_target_that_keeps_up() {
+    let servers = "servers(count=8, service=1ms)";
+    check(
+        (servers, &[]),
+        "--ioengine=libaio --iodepth=8 --rate_iops=1000",
+        ("planned_rate", "fact"),
+        "the target keeps up",
+    );
+    check(
+        (servers, &[]),
+        "--ioengine=libaio --iodepth=8 --thinktime=5ms",
+        ("think_time", "fact"),
+        "thinktime=5.00 ms",
+    );
+}
+
+/// A rate of 6,000 per second: eight servers of 1 ms do it with 16 in flight and not with 4, and four do not with any number.
+#[test]
+fn a_missed_rate_is_of_the_depth_or_of_the_target() {
+    check(
+        ("servers(count=8, service=1ms)", &[]),
+        "--ioengine=libaio --iodepth=4 --rate_iops=6000",
+        ("queue_depth", "fact"),
+        "The queue depth is too small",
+    );
+    check(
+        ("servers(count=4, service=1ms)", &[]),
+        "--ioengine=libaio --iodepth=16 --rate_iops=6000",
+        ("target", "fact"),
+        "The target does not reach",
+    );
+}
+
+/// A stop of this program and one of the target, of 1.5 of 10 s, do not become the limit of a target that is full, but are named with
+/// their share. The load ends 8 ms after its 10 s, when the last 32 I/Os of four servers have completed. Where as many I/Os are in flight as there are servers, they are all that could be gained.
+#[test]
+fn what_stands_still_has_a_share() {
+    let stop: &[&str] = &["at = '3s', stop_generator = '1500ms'"];
+    let stall: &[&str] = &["at = '3s', stall_device = '/dev/a', lasts = '1500ms'"];
+    let four = "servers(count=4, service=1ms)";
+    check(
+        (four, stop),
+        "--ioengine=libaio --iodepth=32",
+        ("target", "fact"),
+        "This program did not run for 1.50 s of 10.01 s (15 %).",
+    );
+    check(
+        (four, stall),
+        "--ioengine=libaio --iodepth=32",
+        ("target", "fact"),
+        "The target completed nothing for 1.50 s of 10.01 s (15 %).",
+    );
+    check(
+        (four, stall),
+        "--ioengine=libaio --iodepth=4",
+        ("target_stall", "likely"),
+        "The target completed nothing for 1.50 s of 10.00 s (15 %).",
+    );
+}
+
+/// Another program that keeps eight I/Os in flight takes four fifths of the servers from two.
+#[test]
+fn another_program_has_a_share() {
+    let events: &[&str] = &["at = '0s', foreign_reads = '/dev/a', lasts = '100s', depth = 8"];
+    check(
+        ("servers(count=1, service=1ms)", events),
+        "--ioengine=libaio --iodepth=2",
+        ("neighbour", "likely"),
+        "Another program uses the target: 4.0 I/Os for each of this run.",
+    );
+}
+
+/// The limit of a control group is known to the host.
+#[test]
+fn a_limit_of_the_control_group_is_named() {
+    check(
+        (
+            "servers(count=8, service=1ms)",
+            &["at = '0s', limit_io = '/dev/a', lasts = '100s', iops = 2000"],
+        ),
+        "--ioengine=libaio --iodepth=32",
+        ("control_group", "fact"),
+        "it allows 2,000 reads per second on a",
+    );
+}
