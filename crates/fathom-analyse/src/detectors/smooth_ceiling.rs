@@ -10,14 +10,19 @@ use crate::provider_limits::{LimitedUnit, RateLimit, RateShape};
 const ADVICE: &str = "Look for a QoS limit, a volume's provisioned rate or an instance's limit: the result is its setting, not the \
                       device's speed. `fathom limits` tells limits of I/Os from limits of bytes.";
 
+/// Fewer I/Os may be even by chance, and so are those of one of many jobs that take turns.
+const MIN_IOS: u64 = 200;
+
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     // A known limit, and one that shows as pauses, have findings of their own.
     if !ceiling_reached::detect(run).is_empty() || !rate_limited::detect(run).is_empty() {
         return Vec::new();
     }
     run.each(|entry| match shape_of(entry)? {
-        RateShape::Ceiling(limit) => Some(finding(entry, &limit)),
-        RateShape::Bucket(_) => None,
+        RateShape::Ceiling(limit) if entry.latencies(|d| &d.clat).count() >= MIN_IOS => {
+            Some(finding(entry, &limit))
+        }
+        RateShape::Ceiling(_) | RateShape::Bucket(_) => None,
     })
 }
 

@@ -26,6 +26,10 @@ use self::queue::{closed_loop, probed_rate};
 pub(crate) const NEAR_CEILING_SHARE: f64 = 0.85;
 /// Share of a limit of a control group from which on it is reached: the kernel's throttling is exact to a few percent.
 const REACHED_LIMIT_SHARE: f64 = 0.97;
+/// From this share of a limit on, a load whose service times vary loses I/Os to it.
+const NEAR_LIMIT_SHARE: f64 = 0.85;
+/// What is above this share of a limit is not held by it, but for the error of a probe.
+const MAX_LIMIT_SHARE: f64 = 1.03;
 /// A load that keeps less of its queue depth in flight is not limited by the depth alone.
 const FILLED_QUEUE_SHARE: f64 = 0.9;
 /// Share of unsent I/Os of an open loop up to which the target keeps up: the last I/O of a run is due when the run ends.
@@ -212,10 +216,11 @@ fn control_group(evidence: &Evidence) -> Option<Diagnosis> {
             summary.bandwidth
         }
     };
-    let limit = evidence
-        .limits
-        .iter()
-        .find(|limit| reached(limit) >= REACHED_LIMIT_SHARE * limit.per_second as f64)?;
+    let is_reached =
+        |limit: &&IoLimit| reached(limit) >= REACHED_LIMIT_SHARE * limit.per_second as f64;
+    let Some(limit) = evidence.limits.iter().find(is_reached) else {
+        return nearly_reached_limit(evidence);
+    };
     let kind = if limit.reads { "reads" } else { "writes" };
     let (figure, share) = if limit.ios {
         let unit = format!("{} {kind} per second", count(limit.per_second));
@@ -231,6 +236,33 @@ fn control_group(evidence: &Evidence) -> Option<Diagnosis> {
             limit.disk,
             percent(100.0 * share),
         ),
+    ))
+}
+
+/// A limit of I/Os that the load stays below only because its own rate varies: with twice the depth, it is reached.
+fn nearly_reached_limit(evidence: &Evidence) -> Option<Diagnosis> {
+    let depth = evidence.effective_depth();
+    let deeper = queue::deeper_probe(evidence, depth)?;
+    let iops = evidence.entry().little.iops;
+    let is_of_main =
+        |limit: &&IoLimit| limit.ios && limit.reads == (evidence.main == Direction::Read);
+    let limit = evidence.limits.iter().filter(is_of_main).find(|limit| {
+        let allowed = limit.per_second as f64;
+        (NEAR_LIMIT_SHARE * allowed..allowed).contains(&iops)
+            && (REACHED_LIMIT_SHARE * allowed..=MAX_LIMIT_SHARE * allowed).contains(&deeper.iops)
+    })?;
+    Some(likely(
+        LimitCause::ControlGroup,
+        format!(
+            "A control group of this process is probably the limit: it allows {} per second on {}, the run reached {} of that, and {} in \
+             flight reach {}.",
+            count(limit.per_second),
+            limit.disk,
+            percent(100.0 * iops / limit.per_second as f64),
+            deeper.depth,
+            rate(deeper.iops),
+        ),
+        "the same load outside of the control group",
     ))
 }
 

@@ -142,7 +142,7 @@ fn counted_probes<'a>(evidence: &Evidence<'a>) -> impl Iterator<Item = &'a Depth
 }
 
 /// The probe at about twice the depth.
-fn deeper_probe<'a>(evidence: &Evidence<'a>, depth: f64) -> Option<&'a DepthProbe> {
+pub(super) fn deeper_probe<'a>(evidence: &Evidence<'a>, depth: f64) -> Option<&'a DepthProbe> {
     counted_probes(evidence).find(|probe| f64::from(probe.depth) >= 1.5 * depth)
 }
 

@@ -54,8 +54,13 @@ pub(crate) fn page(site: &mut Site, request: &Request) -> Result<Answer, Problem
         ));
     }
     let titles: Vec<&str> = groups.iter().map(|group| group.title.as_str()).collect();
+    // The command refuses to compare plans that differ unless it is told to.
+    let mut unlike = "";
     match site.library.compare(&groups) {
         Ok(comparison) => {
+            if !comparison.option_differences.is_empty() {
+                unlike = " --unlike";
+            }
             html.raw("<section><h2>Differences</h2>");
             let head = [
                 words("Job"),
@@ -126,7 +131,7 @@ pub(crate) fn page(site: &mut Site, request: &Request) -> Result<Answer, Problem
     elsewhere(
         &mut html,
         &[("CSV", download("csv")), ("JSON", download("json"))],
-        &format!("fathom compare {command}"),
+        &format!("fathom compare {command}{unlike}"),
     );
     let title = format!("{} compared", shortened(&titles));
     Ok(answer(

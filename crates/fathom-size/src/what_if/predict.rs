@@ -64,8 +64,24 @@ impl Basis<'_> {
         input("mean_us", self.measured.mean_ns / 1e3, "us", source)
     }
 
-    fn kib(&self) -> f64 {
-        self.measured.load.block / 1024.0
+    /// The block size as `bs=` of a job has it.
+    fn bs(&self) -> String {
+        let bytes = self.measured.load.block.round() as u64;
+        match bytes.is_multiple_of(1024) {
+            true => format!("{}k", bytes / 1024),
+            false => bytes.to_string(),
+        }
+    }
+
+    /// The options of the load, each after `prefix`.
+    fn load_options(&self, prefix: &str) -> String {
+        let reads = self.measured.load.reads;
+        let mix = if reads > 0.0 && reads < 1.0 {
+            format!(" {prefix}rwmixread={:.0}", 100.0 * reads)
+        } else {
+            String::new()
+        };
+        format!("{prefix}rw={}{mix} {prefix}bs={}", self.rw(), self.bs())
     }
 
     /// The pattern as `rw=` of a job has it.
@@ -149,10 +165,13 @@ impl Basis<'_> {
             iops: [middle, low, high],
             why: format!("{from_drives} {interval}"),
             settle: format!(
-                "measure one array of {then} drives, or a part of the present one: `fathom sweep DEVICE --set rw={} --set bs={}k --axis iodepth=1,{depth},{}`",
-                self.rw(),
-                self.kib(),
-                depth * 2.0
+                "measure one array of {then} drives, or a part of the present one: `fathom sweep DEVICE {} --axis iodepth={}`",
+                self.load_options("--set "),
+                // At depth 1 the first two are one.
+                match depth {
+                    1.0 => "1,2".to_owned(),
+                    _ => format!("1,{depth},{}", depth * 2.0),
+                }
             ),
         }
     }
@@ -181,8 +200,8 @@ impl Basis<'_> {
             )
         };
         let settle = format!(
-            "measure writes and reads apart on the present array: `fathom sweep DEVICE --set bs={}k --set iodepth={} --axis rw=randread,randwrite`; their ratio is the real penalty",
-            self.kib(),
+            "measure writes and reads apart on a file of the present array that may be overwritten: `fathom sweep DEVICE --set bs={} --set iodepth={} --axis rw=randread,randwrite`; their ratio is the real penalty",
+            self.bs(),
             self.depth()
         );
         if load.reads >= 1.0 {
@@ -307,10 +326,9 @@ impl Basis<'_> {
                 flash.given("read_us").value
             ),
             settle: format!(
-                "measure the real hit share: replay a trace of the application, or run its distribution in {} of the region: `fathom run --name=hot --filename=DEVICE --rw={} --bs={}k --direct=1 --random_distribution=zipf:1.0`",
+                "measure the real hit share: replay a trace of the application, or run its distribution in {} of the region: `fathom run --name=hot --filename=DEVICE {} --direct=1 --random_distribution=zipf:0.99`",
                 bytes(size as u64),
-                self.rw(),
-                self.kib()
+                self.load_options("--")
             ),
         })
     }
@@ -387,9 +405,8 @@ impl Basis<'_> {
 
     fn look_for_a_plateau(&self, link: &str) -> String {
         format!(
-            "look for a plateau at the rate of {link}: `fathom sweep DEVICE --set rw={} --set bs={}k --axis iodepth=1,4,16,64`",
-            self.rw(),
-            self.kib()
+            "look for a plateau at the rate of {link}: `fathom sweep DEVICE {} --axis iodepth=1,4,16,64`",
+            self.load_options("--set ")
         )
     }
 

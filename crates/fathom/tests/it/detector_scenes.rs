@@ -409,6 +409,29 @@ fn an_empty_token_bucket() {
     );
 }
 
+/// A volume of 200 per second in front of servers that could do 40,000. A device of that rate does not vary either, and of 9 per second
+/// the 180 of a run are too few.
+#[test]
+fn a_ceiling_of_the_volume() {
+    let scene = |model, evidence| Scene {
+        model,
+        events: &[],
+        load: "--iodepth=4 --runtime=20",
+        evidence,
+    };
+    check(
+        "SMOOTH_CEILING",
+        &[
+            scene(
+                "limit(servers(count=8, service=200us), iops=200)",
+                Some("All parts of the run have the same rate, 200 IOPS"),
+            ),
+            scene("servers(count=1, service=5ms)", None),
+            scene("limit(servers(count=8, service=200us), iops=9)", None),
+        ],
+    );
+}
+
 /// A limit of a control group is known to the host; 90 % of it is the limit of the finding.
 #[test]
 fn a_limit_that_the_host_knows() {

@@ -199,3 +199,24 @@ fn every_command_line_shown_is_accepted() {
     assert!(seen >= 30, "only {seen} command lines found");
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+/// Regression 1464: of the first six commands that the page of simulated machines shows, two failed. Each of them runs as it is shown, from
+/// the root of the repository.
+#[test]
+fn commands_of_the_page_of_simulated_machines_run_as_shown() {
+    let text = fs::read_to_string(root().join("docs/simulate.md")).expect("the page");
+    let (before, _) = text
+        .split_once("## A model as a machine")
+        .expect("a heading");
+    let lines = command_lines(before);
+    assert!(lines.len() >= 6, "{lines:?}");
+    let store = fathom_testkit::Scratch::new().expect("a directory");
+    for line in lines {
+        let mut command = crate::common::program(&line);
+        command
+            .current_dir(root())
+            .env("FATHOM_STORE", store.join("store.db"));
+        let ran = crate::common::start(command).finish();
+        assert_eq!(ran.code(), 0, "{line:?}: {}", ran.err);
+    }
+}

@@ -1131,6 +1131,12 @@ fn regression_0995_groups_of_runs_are_compared() {
     let page = server.page("/compare?group=r1,r2&group=r4%20r5");
     assert!(page.contains("r1 r2 compared with r4 r5"), "{page}");
     assert!(page.contains("fathom compare r1 r2 --vs r4 r5"), "{page}");
+    // Regression 1465: the page printed a command that is refused. Those of this page compare plans that differ, too.
+    let advised = page.split("fathom compare ").nth(1).expect("a command");
+    let advised = advised.split('<').next().expect("its end");
+    let line = format!("compare {advised} --store={store}");
+    let ran = fathom(line.split_whitespace());
+    assert!(ran.code() != 2, "{line}: {}", ran.err);
     let labelled = server.page("/compare?group=state%3Dbefore&group=state%3Dafter");
     assert!(
         labelled.contains("state=before compared with state=after"),

@@ -450,3 +450,61 @@ fn regression_0952_a_drive_class_and_the_model_of_its_name_are_the_same_drive() 
         }
     }
 }
+
+/// Regression 1463: to settle a prediction, `fathom size` advised `random_distribution=zipf:1.0` and `--axis iodepth=1,1,2`, which
+/// fathom refuses. Each command runs as printed.
+#[test]
+fn advised_commands_run_as_printed() {
+    let scratch = fathom_testkit::Scratch::new().expect("a directory");
+    let target = scratch.join("target");
+    // Data of the user are written with their code only; these are of fathom.
+    common::fathom([
+        "run",
+        "--name=fill",
+        "--rw=write",
+        "--bs=1m",
+        "--size=16m",
+        "--no-store",
+        "--quiet",
+        &format!("--filename={}", target.display()),
+    ])
+    .expect(0);
+    let mut ran = 0;
+    for depth in [1, 16] {
+        let path = result(&scratch, "one.json", depth, 600.0, 90_000_000);
+        for change in [
+            "drives=8->16",
+            "raid=5->10",
+            "cache=16MiB",
+            "link=sata3->sata6",
+            "link=sata6",
+        ] {
+            let answer = common::fathom([
+                "size",
+                &format!("--from={path}"),
+                &format!("--what-if={change}"),
+                "--explain",
+            ]);
+            // What the result does not tell is refused, with what to add.
+            let commands = answer
+                .out
+                .split('`')
+                .filter(|text| text.starts_with("fathom "));
+            for command in commands {
+                let words = command.split_whitespace().skip(1);
+                let mut line: Vec<String> = words
+                    .map(|word| word.replace("DEVICE", &target.display().to_string()))
+                    .collect();
+                // Other commands do nothing but calculate, and a trace of the application is not here.
+                let measures = ["run", "sweep"].contains(&line[0].as_str());
+                if !measures || line.iter().any(|word| word.ends_with("FILE")) {
+                    continue;
+                }
+                line.push("--dry-run".to_owned());
+                common::fathom(&line).expect(0);
+                ran += 1;
+            }
+        }
+    }
+    assert!(ran >= 6, "{ran} commands");
+}
