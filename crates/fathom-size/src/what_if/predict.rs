@@ -73,15 +73,14 @@ impl Basis<'_> {
         }
     }
 
-    /// The options of the load, each after `prefix`.
-    fn load_options(&self, prefix: &str) -> String {
-        let reads = self.measured.load.reads;
-        let mix = if reads > 0.0 && reads < 1.0 {
-            format!(" {prefix}rwmixread={:.0}", 100.0 * reads)
-        } else {
-            String::new()
-        };
-        format!("{prefix}rw={}{mix} {prefix}bs={}", self.rw(), self.bs())
+    /// The sweep of the load over these queue depths.
+    fn sweep_of_load(&self, depths: &str) -> String {
+        format!(
+            "fathom sweep DEVICE --set rw={} --set rwmixread={:.0} --set bs={} --axis iodepth={depths}",
+            self.rw(),
+            100.0 * self.measured.load.reads,
+            self.bs()
+        )
     }
 
     /// The pattern as `rw=` of a job has it.
@@ -165,13 +164,12 @@ impl Basis<'_> {
             iops: [middle, low, high],
             why: format!("{from_drives} {interval}"),
             settle: format!(
-                "measure one array of {then} drives, or a part of the present one: `fathom sweep DEVICE {} --axis iodepth={}`",
-                self.load_options("--set "),
+                "measure one array of {then} drives, or a part of the present one: `{}`",
                 // At depth 1 the first two are one.
-                match depth {
+                self.sweep_of_load(&match depth {
                     1.0 => "1,2".to_owned(),
                     _ => format!("1,{depth},{}", depth * 2.0),
-                }
+                })
             ),
         }
     }
@@ -326,9 +324,11 @@ impl Basis<'_> {
                 flash.given("read_us").value
             ),
             settle: format!(
-                "measure the real hit share: replay a trace of the application, or run its distribution in {} of the region: `fathom run --name=hot --filename=DEVICE {} --direct=1 --random_distribution=zipf:0.99`",
+                "measure the real hit share: replay a trace of the application, or run its distribution in {} of the region: `fathom run --name=hot --filename=DEVICE --rw={} --rwmixread={:.0} --bs={} --direct=1 --random_distribution=zipf:0.99`",
                 bytes(size as u64),
-                self.load_options("--")
+                self.rw(),
+                100.0 * self.measured.load.reads,
+                self.bs()
             ),
         })
     }
@@ -405,8 +405,8 @@ impl Basis<'_> {
 
     fn look_for_a_plateau(&self, link: &str) -> String {
         format!(
-            "look for a plateau at the rate of {link}: `fathom sweep DEVICE {} --axis iodepth=1,4,16,64`",
-            self.load_options("--set ")
+            "look for a plateau at the rate of {link}: `{}`",
+            self.sweep_of_load("1,4,16,64")
         )
     }
 
