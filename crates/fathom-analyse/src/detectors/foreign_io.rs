@@ -44,32 +44,17 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
         .collect()
 }
 
-impl RunContext<'_> {
-    /// I/Os of other programs on the busiest device for each I/O of the run; 0 where what is whose cannot be told.
-    pub(crate) fn foreign_per_own_io(&self, direction: Direction) -> f64 {
-        let own = self.moved()[direction].ios;
-        let has_syncs = self.members().any(|member| member.seen.sync.count() > 0);
-        let disk = self
-            .disks
-            .iter()
-            .max_by_key(|disk| device_bytes(disk, direction));
-        let Some(disk) = disk.filter(|_| own > 0 && self.all_direct(direction) && !has_syncs)
-        else {
-            return 0.0;
-        };
-        let ios = if direction == Direction::Read {
-            disk.delta.read_ios
-        } else {
-            disk.delta.write_ios
-        };
-        // Requests that the device received in pieces have the bytes of the jobs.
-        let bytes = device_bytes(disk, direction).saturating_sub(self.moved()[direction].bytes);
-        ios.saturating_sub(own).min(bytes / SECTOR) as f64 / own as f64
-    }
+/// I/Os that are not from the run, on the device that did most.
+struct ForeignIos<'a> {
+    disk: &'a DiskSummary,
+    foreign: u64,
+    /// All I/Os of the device in this direction, and the time that they took together, milliseconds.
+    ios: u64,
+    ticks: u64,
 }
 
-/// Few bytes can take much of a device's time: single blocks of a database or a journal between the I/Os of the jobs.
-fn slow(run: &RunContext, direction: Direction) -> Option<Finding> {
+/// `None` where what is whose cannot be told.
+fn foreign_ios<'a>(run: &'a RunContext, direction: Direction) -> Option<ForeignIos<'a>> {
     let moved = run.moved();
     // A flush makes the file system write its journal, which belongs to the run.
     let has_syncs = run.members().any(|member| member.seen.sync.count() > 0);
@@ -88,6 +73,33 @@ fn slow(run: &RunContext, direction: Direction) -> Option<Finding> {
     let bytes = device_bytes(disk, direction).saturating_sub(moved[direction].bytes);
     // Requests that the device received in pieces have the bytes of the jobs.
     let foreign = ios.saturating_sub(moved[direction].ios).min(bytes / SECTOR);
+    Some(ForeignIos {
+        disk,
+        foreign,
+        ios,
+        ticks,
+    })
+}
+
+impl RunContext<'_> {
+    /// I/Os that are not from the run for each one that is; 0 where that cannot be told.
+    pub(crate) fn foreign_per_own_io(&self, direction: Direction) -> f64 {
+        let own = self.moved()[direction].ios;
+        foreign_ios(self, direction)
+            .filter(|_| own > 0)
+            .map_or(0.0, |seen| seen.foreign as f64 / own as f64)
+    }
+}
+
+/// Few bytes can take much of a device's time: single blocks of a database or a journal between the I/Os of the jobs.
+fn slow(run: &RunContext, direction: Direction) -> Option<Finding> {
+    let ForeignIos {
+        disk,
+        foreign,
+        ios,
+        ticks,
+    } = foreign_ios(run, direction)?;
+    let moved = run.moved();
     let seconds = run.recording.elapsed.as_secs_f64();
     if foreign < LEAST || seconds <= 0.0 {
         return None;

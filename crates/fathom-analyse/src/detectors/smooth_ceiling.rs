@@ -10,7 +10,7 @@ use crate::provider_limits::{LimitedUnit, RateLimit, RateShape};
 const ADVICE: &str = "Look for a QoS limit, a volume's provisioned rate or an instance's limit: the result is its setting, not the \
                       device's speed. `fathom limits` tells limits of I/Os from limits of bytes.";
 
-/// Fewer I/Os may be even by chance, and so are those of one of many jobs that take turns.
+/// The rate of fewer I/Os than this may be even by chance, as that of one of many jobs that take turns on a device.
 const MIN_IOS: u64 = 200;
 
 pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {

@@ -56,7 +56,7 @@ pub(super) fn disturbances(evidence: &Evidence) -> Vec<Disturbance> {
         cause: LimitCause::Neighbour,
         gain: foreign,
         sentence: format!(
-            "Another program uses the target: {} I/Os for each of this run.",
+            "The device did {} other I/Os for each of this run: of another program, or of the file system.",
             rate(foreign)
         ),
     });

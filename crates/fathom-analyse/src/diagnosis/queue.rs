@@ -39,6 +39,7 @@ const MAX_GROWTH_OF_TARGET_LIMIT: f64 = 1.1;
 const MIN_GROWTH_OF_DEPTH_LIMIT: f64 = 1.6;
 /// I/Os that a probe needs to count: the mean of 100 exponential service times has a standard error of a tenth.
 const MIN_PROBE_IOS: u64 = 100;
+
 /// A closed loop: the depth, the target, or both.
 pub(super) fn closed_loop(evidence: &Evidence) -> Diagnosis {
     let (entry, little) = (evidence.entry(), &evidence.entry().little);
@@ -67,11 +68,11 @@ pub(super) fn closed_loop(evidence: &Evidence) -> Diagnosis {
 /// What one depth tells: nothing about the side of the knee.
 fn from_one_depth(evidence: &Evidence, depth: f64, mean: f64) -> Diagnosis {
     let little = &evidence.entry().little;
+    // A synchronous engine has one I/O in flight for each job, whatever iodepth says.
+    let is_synchronous = evidence
+        .members()
+        .all(|member| member.job.engine.is_synchronous());
     let (sentence, settled_by) = if depth < 2.0 {
-        let is_synchronous = evidence
-            .members()
-            .any(|member| member.job.engine.is_synchronous());
-        // A synchronous engine has one I/O in flight for each job, whatever iodepth says.
         let option = if is_synchronous { "numjobs" } else { "iodepth" };
         (
             format!(
@@ -89,9 +90,6 @@ fn from_one_depth(evidence: &Evidence, depth: f64, mean: f64) -> Diagnosis {
         } else {
             String::new()
         };
-        let is_synchronous = evidence
-            .members()
-            .all(|member| member.job.engine.is_synchronous());
         let (option, each) = if is_synchronous {
             ("numjobs", depth)
         } else {

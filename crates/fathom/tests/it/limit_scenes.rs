@@ -127,7 +127,7 @@ fn another_program_has_a_share() {
         ("servers(count=1, service=1ms)", events),
         "--ioengine=libaio --iodepth=2",
         ("neighbour", "likely"),
-        "Another program uses the target: 4.0 I/Os for each of this run.",
+        "The device did 4.0 other I/Os for each of this run",
     );
 }
 
