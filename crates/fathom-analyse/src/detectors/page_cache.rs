@@ -1,6 +1,6 @@
 //! PAGE_CACHE: the devices transferred far fewer bytes than the jobs.
 
-use fathom_model::{Direction, Finding, Weight, Witnessed};
+use fathom_model::{Direction, DiskSummary, Finding, Weight, Witnessed};
 
 use super::RunContext;
 use super::context::of_run;
@@ -20,23 +20,14 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     if let Some(witnessed) = run.witnessed() {
         return of_command(run, witnessed);
     }
-    // All devices together: stacked devices count an I/O more than once, which can only hide the
-    // finding.
-    let read: u64 = run
-        .disks
-        .iter()
-        .map(|d| d.delta.read_sectors * SECTOR)
-        .sum();
-    let written: u64 = run
-        .disks
-        .iter()
-        .map(|d| d.delta.write_sectors * SECTOR)
-        .sum();
+    let disks = uppermost_disks(run);
+    let read: u64 = disks.iter().map(|d| d.delta.read_sectors * SECTOR).sum();
+    let written: u64 = disks.iter().map(|d| d.delta.write_sectors * SECTOR).sum();
     let (reads, writes) = (
         missing(run, Direction::Read, read),
         missing(run, Direction::Write, written),
     );
-    if run.disks.is_empty() || (reads.is_none() && writes.is_none()) {
+    if disks.is_empty() || (reads.is_none() && writes.is_none()) {
         return Vec::new();
     }
     let buffered = !Direction::ALL.into_iter().all(|d| run.all_direct(d));
@@ -50,6 +41,22 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
         evidence,
         if buffered { BUFFERED } else { DIRECT },
     )]
+}
+
+/// The devices that the jobs address. What lies below them also serves others, whose bytes would hide the finding. All devices
+/// where the stack is not known.
+fn uppermost_disks<'a>(run: &RunContext<'a>) -> Vec<&'a DiskSummary> {
+    let is_lower = |disk: &DiskSummary| {
+        let mut known = run
+            .recording
+            .targets
+            .iter()
+            .flat_map(|target| &target.devices)
+            .filter(|device| device.before.name == disk.name)
+            .peekable();
+        known.peek().is_some() && known.all(|device| device.parent.is_some())
+    };
+    run.disks.iter().filter(|disk| !is_lower(disk)).collect()
 }
 
 fn missing(run: &RunContext, direction: Direction, device: u64) -> Option<String> {

@@ -425,6 +425,43 @@ fn cached_writes_are_reported_as_page_cache() {
     );
 }
 
+/// Regression 1466: the disk below the image of a loop device, from which another program read as much as the jobs, hid that
+/// nothing was read from the loop device.
+#[test]
+fn reads_of_others_below_a_stacked_device_do_not_hide_the_page_cache() {
+    let mut r = clean();
+    r.plan.jobs[0].files.direct = false;
+    let bytes = r.jobs[0].directions[Direction::Read].counts.bytes_ok;
+    r.disks = vec![
+        disk("loop0", (0, 0), (0, 0)),
+        disk("vda", (bytes, bytes / 4096), (0, 0)),
+    ];
+    let stacked = |name: &str, parent| DeviceRecording {
+        parent,
+        before: DeviceFacts {
+            name: name.to_owned(),
+            ..DeviceFacts::default()
+        },
+        ..DeviceRecording::default()
+    };
+    r.targets = vec![TargetRecording {
+        path: "/data/file".into(),
+        devices: vec![stacked("loop0", None), stacked("vda", Some(0))],
+        ..TargetRecording::default()
+    }];
+    let judged = findings(&r);
+    let found = judged.findings.iter().find(|f| f.code == "PAGE_CACHE");
+    assert!(
+        found.is_some_and(|f| f
+            .evidence
+            .starts_with("100 % of the reads came from memory: the devices delivered 0 bytes")),
+        "{found:?}"
+    );
+    // The same I/Os of the upper device are those of the jobs.
+    r.disks[0] = disk("loop0", (bytes, bytes / 4096), (0, 0));
+    assert!(!findings(&r).findings.iter().any(|f| f.code == "PAGE_CACHE"));
+}
+
 #[test]
 fn the_same_recording_gives_the_same_findings_byte_for_byte() {
     for w in faulty_runs() {

@@ -40,14 +40,13 @@ fn loop_over(directory: &Scratch, mib: usize) -> LoopDevice {
     LoopDevice::attach(&image, LoopOptions::default()).expect("a loop device")
 }
 
-/// Cause 5: reads from memory.
+/// Cause 5: reads from memory, while other programs read from the disk below the device.
 #[test]
 fn reads_from_the_page_cache() {
     require!(Root, Loop);
     let directory = Scratch::new().expect("a directory");
     let device = loop_over(&directory, 192);
     let mount = Mount::format(device.path(), FsKind::Ext4, "").expect("an ext4");
-    // So much that other programs cannot read half of it from the same disk meanwhile, which hides the finding.
     let path = file(mount.path(), 128);
     let json = run(
         "--rw=randread --direct=0 --invalidate=0 --ioengine=psync",

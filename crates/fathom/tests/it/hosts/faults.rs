@@ -1,6 +1,7 @@
 //! Faults between hosts: slow, lossy and cut networks, doubled and late messages, and clocks that are wrong.
 
 use std::net::{Shutdown, TcpListener};
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::channel;
@@ -294,8 +295,15 @@ fn an_agent_that_dies_at_the_end_leaves_its_intervals() {
     let job = writes(scratch.path(), "size=4m rate_iops=100 number_ios=200") + " --json";
     let mut agents = server.agents(&["a", "b"], scratch.path(), &[]);
     let controller = start(server.run("a,b", &job));
-    let controller = writing(controller, scratch.path(), &["a", "b"]);
-    std::thread::sleep(Duration::from_millis(700));
+    // A load ends with the lease of 1.5 s. Each has 100 ms to go, so that both end before it.
+    let controller = controller.wait_until("both hosts wrote block 190", || {
+        ["a", "b"].iter().all(|host| {
+            let mut block = [0; 4096];
+            fs::File::open(data_file(scratch.path(), host))
+                .and_then(|file| file.read_exact_at(&mut block, 189 * 4096))
+                .is_ok_and(|()| block.iter().any(|byte| *byte != 0))
+        })
+    });
     controller.signal(Signal::STOP);
     let file = data_file(scratch.path(), "b");
     wait_until("the load of b ends", || {
