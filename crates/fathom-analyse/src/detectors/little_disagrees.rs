@@ -41,7 +41,7 @@ fn judged(entry: &EntryContext) -> Option<Finding> {
         .map(|m| f64::from(depth(m)))
         .sum::<f64>();
     let reached = little.in_flight / possible;
-    if reached > ABOVE {
+    if reached > ABOVE + carried_over(entry) {
         let evidence = format!(
             "{} in flight by Little's law, but at most {possible} are possible.",
             product(little)
@@ -58,6 +58,24 @@ fn judged(entry: &EntryContext) -> Option<Finding> {
         )
     };
     between.then(|| entry.finding(Weight::Note, evidence(), TOO_FEW))
+}
+
+/// I/Os that were in flight when the measurement began, after a ramp, count with their whole latency: the product can be above the
+/// depth by at most the longest latency as a share of the measured time.
+fn carried_over(entry: &EntryContext) -> f64 {
+    let longest_ns = entry
+        .latencies(|direction| &direction.clat)
+        .max()
+        .unwrap_or_default();
+    let shares = entry
+        .members
+        .iter()
+        .filter(|m| m.seen.measured_from > m.seen.launched)
+        .map(|m| {
+            let run_time_ns = m.run_time().get().max(1);
+            longest_ns.get() as f64 / run_time_ns as f64
+        });
+    shares.fold(0.0, f64::max)
 }
 
 fn product(little: &Little) -> String {

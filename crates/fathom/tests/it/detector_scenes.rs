@@ -380,6 +380,21 @@ fn a_hung_io_is_not_time_of_this_program() {
     }
 }
 
+/// Regression 1467: four I/Os that began in the ramp and hung until 1.5 s count with a second each, so that five seemed to be in flight
+/// of four, and the result was not valid.
+#[test]
+fn ios_of_the_ramp_do_not_contradict_the_depth() {
+    let scene = Scene {
+        model: EIGHT_SERVERS,
+        events: &["at = '0.5s', stall_device = '/dev/a', lasts = '1s'"],
+        load: "--iodepth=4 --ramp_time=1 --runtime=2",
+        evidence: None,
+    };
+    let json = run(&scene);
+    assert!(json.number("/fathom/entries/0/littles_law/in_flight") > 4.9);
+    assert_eq!(json.finding("LITTLE_DISAGREES"), None);
+}
+
 /// 30,000 I/Os are in the bucket: the load takes 8,000 per second and 1,000 per second flow in, so that it is empty after 30,000 / 7,000
 /// = 4.29 s.
 #[test]
