@@ -1,6 +1,6 @@
 //! The entry point: converts a recording to findings.
 
-use fathom_model::{Diagnosis, Entry, Finding, Findings, Recording, Weight};
+use fathom_model::{Diagnosis, DiskSummary, Entry, Finding, Findings, Recording, Weight};
 
 use crate::blame::blame_sheet;
 use crate::catalogue::{FindingKind, detectors};
@@ -45,19 +45,10 @@ pub fn findings_with(recording: &Recording, kinds: &[&FindingKind]) -> Findings 
             mixed.bw_share = bandwidth_share(mixed, group.mixed.map_or(0.0, |l| l.bandwidth));
         }
     }
-    let disks = recording
-        .disks
-        .iter()
-        .map(|disk| disk_summary(disk, recording.elapsed))
-        .collect::<Vec<_>>();
-    let contexts = entries
-        .iter()
-        .zip(&members)
-        .map(|(figures, members)| EntryContext { figures, members })
-        .collect();
+    let disks = disk_summaries(recording);
     let run = RunContext {
         recording,
-        entries: contexts,
+        entries: contexts(&entries, &members),
         disks: &disks,
     };
     let found = if recording.hosts.is_empty() {
@@ -134,6 +125,41 @@ pub fn findings_with(recording: &Recording, kinds: &[&FindingKind]) -> Findings 
         blame: recording.blame.as_ref().map(blame_sheet),
         hosts: hosts::summaries(recording),
     }
+}
+
+/// I/Os per second of the device of a run, in the direction with most I/Os, that were not from the run; 0 where that cannot be told.
+#[must_use]
+pub fn foreign_ios_per_second(recording: &Recording) -> f64 {
+    let members = entries(recording);
+    let figures: Vec<Entry> = members.iter().map(|m| entry(m, recording)).collect();
+    let disks = disk_summaries(recording);
+    let run = RunContext {
+        recording,
+        entries: contexts(&figures, &members),
+        disks: &disks,
+    };
+    let moved = run.moved();
+    let main = moved.iter().max_by_key(|(_, moved)| moved.ios);
+    main.map_or(0.0, |(direction, moved)| {
+        let seconds = recording.elapsed.as_secs_f64().max(1e-9);
+        run.foreign_per_own_io(direction) * moved.ios as f64 / seconds
+    })
+}
+
+fn disk_summaries(recording: &Recording) -> Vec<DiskSummary> {
+    recording
+        .disks
+        .iter()
+        .map(|disk| disk_summary(disk, recording.elapsed))
+        .collect()
+}
+
+fn contexts<'a>(figures: &'a [Entry], members: &'a [Vec<Member<'a>>]) -> Vec<EntryContext<'a>> {
+    figures
+        .iter()
+        .zip(members)
+        .map(|(figures, members)| EntryContext { figures, members })
+        .collect()
 }
 
 /// What limits an entry. What limits the I/O of other programs is not known.

@@ -17,6 +17,8 @@ pub struct DepthProbe {
     pub p10_ns: f64,
     /// Nine in ten took less.
     pub p90_ns: f64,
+    /// I/Os per second of the device meanwhile that were not of this load; 0 where that is not known.
+    pub foreign_iops: f64,
 }
 
 /// What can limit the rate of a load.

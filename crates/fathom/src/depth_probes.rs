@@ -248,5 +248,6 @@ fn measure_depth(session: &Session, plan: Plan, auxiliary: &Path) -> Option<Dept
         min_ns: if min_ns.is_finite() { min_ns } else { 0.0 },
         p10_ns: percentile(10.0),
         p90_ns: percentile(90.0),
+        foreign_iops: fathom_analyse::foreign_ios_per_second(&recording),
     })
 }

@@ -276,6 +276,8 @@ struct Answer {
     cause: String,
     certainty: String,
     sentence: String,
+    /// Whether another depth was measured with I/Os enough to count.
+    is_probed: bool,
 }
 
 /// Runs scenes with one program in one directory.
@@ -326,6 +328,9 @@ impl Runner {
             cause: text(&entry["limit"]["cause"]),
             certainty: text(&entry["limit"]["certainty"]),
             sentence: text(&entry["limit"]["text"]),
+            is_probed: entry["limit"]["evidence_for"]
+                .as_array()
+                .is_some_and(|evidence| !evidence.is_empty()),
         })
     }
 
@@ -360,12 +365,15 @@ impl Runner {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Judgement {
     Right,
+    /// The evidence does not suffice: no other depth could be measured with 100 I/Os in the time of the probes, and one depth does not
+    /// tell, because one I/O at a time never waits for another one, or because the service times vary.
+    TooFewIos,
     NotKnown,
     WrongAsLikely,
     WrongAsFact,
 }
 
-fn judge(answer: &Answer, causes: &[(Cause, f64)]) -> Judgement {
+fn judge(scene: &Scene, answer: &Answer, causes: &[(Cause, f64)]) -> Judgement {
     let first = causes.first().map_or(0.0, |(_, effect)| *effect);
     let accepted = causes
         .iter()
@@ -385,6 +393,11 @@ fn judge(answer: &Answer, causes: &[(Cause, f64)]) -> Judgement {
     match (is_right, answer.cause.as_str(), answer.certainty.as_str()) {
         (true, ..) => Judgement::Right,
         (false, "not_known" | "", _) if causes.is_empty() => Judgement::Right,
+        (false, "not_known" | "", _)
+            if !answer.is_probed && (scene.depth == 1 || scene.is_exponential) =>
+        {
+            Judgement::TooFewIos
+        }
         (false, "not_known" | "", _) => Judgement::NotKnown,
         (false, _, "fact") => Judgement::WrongAsFact,
         _ => Judgement::WrongAsLikely,
@@ -396,6 +409,7 @@ fn judge(answer: &Answer, causes: &[(Cause, f64)]) -> Judgement {
 struct Row {
     scenes: u64,
     right: u64,
+    too_few: u64,
     not_known: u64,
     likely: u64,
     fact: u64,
@@ -408,6 +422,7 @@ impl Row {
         self.scenes += 1;
         let counter = match judgement {
             Judgement::Right => &mut self.right,
+            Judgement::TooFewIos => &mut self.too_few,
             Judgement::NotKnown => &mut self.not_known,
             Judgement::WrongAsLikely => &mut self.likely,
             Judgement::WrongAsFact => &mut self.fact,
@@ -490,7 +505,7 @@ fn run_scenes(runner: &Runner, options: &Options) -> io::Result<BTreeMap<Cause, 
         let scene = Scene::draw(&mut random);
         let answer = runner.run(&scene, true)?;
         let causes = runner.true_causes(&scene, &answer)?;
-        let judgement = judge(&answer, &causes);
+        let judgement = judge(&scene, &answer, &causes);
         let first = causes.first().map_or(Cause::None, |(cause, _)| *cause);
         rows.entry(first).or_default().add(&answer, judgement);
         if options.is_verbose && judgement != Judgement::Right {
@@ -515,8 +530,8 @@ fn run_scenes(runner: &Runner, options: &Options) -> io::Result<BTreeMap<Cause, 
 /// The table, in Markdown.
 fn table(rows: &BTreeMap<Cause, Row>, options: &Options) -> String {
     let mut text = format!(
-        "Seed {}, {} scenes.\n\n| true first cause | scenes | right | not known | wrong, likely | wrong, as fact | answers |\n\
-         | --- | ---: | ---: | ---: | ---: | ---: | --- |\n",
+        "Seed {}, {} scenes.\n\n| true first cause | scenes | right | too few I/Os | not known | wrong, likely | wrong, as fact | answers |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n",
         options.seed, options.scenes
     );
     let mut all = Row::default();
@@ -528,10 +543,11 @@ fn table(rows: &BTreeMap<Cause, Row>, options: &Options) -> String {
             .collect();
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {} | {} | {} | {} |",
             cause.name(),
             row.scenes,
             row.right,
+            row.too_few,
             row.not_known,
             row.likely,
             row.fact,
@@ -539,14 +555,22 @@ fn table(rows: &BTreeMap<Cause, Row>, options: &Options) -> String {
         );
         all.scenes += row.scenes;
         all.right += row.right;
+        all.too_few += row.too_few;
         all.not_known += row.not_known;
         all.likely += row.likely;
         all.fact += row.fact;
     }
     let _ = writeln!(
         text,
-        "| all | {} | {} | {} | {} | {} | |",
-        all.scenes, all.right, all.not_known, all.likely, all.fact
+        "| all | {} | {} | {} | {} | {} | {} | |",
+        all.scenes, all.right, all.too_few, all.not_known, all.likely, all.fact
+    );
+    let judged = (all.scenes - all.too_few).max(1) as f64;
+    let _ = writeln!(
+        text,
+        "\nOf those with I/Os enough: {:.1} % right, {:.1} % wrong as fact.",
+        100.0 * all.right as f64 / judged,
+        100.0 * all.fact as f64 / judged
     );
     text
 }

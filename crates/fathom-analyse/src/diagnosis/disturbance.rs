@@ -1,7 +1,8 @@
 //! What takes a share of the time of a run: this program or the target stood still, or another program used the target.
 
-use fathom_model::{Diagnosis, LimitCause, Nanos, TimeSpan};
+use fathom_model::{Certainty, Diagnosis, LimitCause, Nanos, TimeSpan};
 
+use super::queue::{deeper_probe, usual_rate};
 use super::{Evidence, likely, service_ns};
 use crate::figures::{duration, percent, rate};
 use crate::summary_sentences::{concerns, user_latency};
@@ -10,6 +11,10 @@ use crate::summary_sentences::{concerns, user_latency};
 const MIN_GAIN: f64 = 0.05;
 /// Share of the waiting time of an open loop that a backlog must explain to be its cause.
 const MIN_SHARE_OF_WAITING: f64 = 0.5;
+/// Growth of all I/Os of a device at twice the depth up to which it is used up.
+const MAX_GROWTH_OF_USED_UP_TARGET: f64 = 1.1;
+/// A program that does at least this share of its I/Os beside a load of twice the depth has a rate of its own.
+const MIN_SHARE_OF_OWN_RATE: f64 = 0.9;
 /// Shorter stops of this program leave the rate of a closed loop as it is.
 const MIN_STOP: Nanos = Nanos::from_millis(100);
 
@@ -51,23 +56,87 @@ pub(super) fn disturbances(evidence: &Evidence) -> Vec<Disturbance> {
         "The target completed nothing",
         &stalls(evidence),
     );
-    let foreign = evidence.foreign_per_own_io;
-    all.push(Disturbance {
+    all.extend(neighbour(evidence).map(|sentence| Disturbance {
         cause: LimitCause::Neighbour,
-        gain: foreign,
-        sentence: format!(
-            "The device did {} other I/Os for each of this run: of another program, or of the file system.",
-            rate(foreign)
-        ),
-    });
+        gain: evidence.foreign_per_own_io,
+        sentence,
+    }));
     all.retain(|one| one.gain >= MIN_GAIN);
     all.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     all
 }
 
-/// Adds what disturbs a run to its first cause, or puts it first where it takes more than is gained without the first cause. Where the
-/// depth is the limit, another program takes nothing.
+/// Adds another program that uses the target to a cause of the plan.
+pub(super) fn add_neighbour(evidence: &Evidence, diagnosis: &mut Diagnosis) {
+    if let Some(sentence) = neighbour(evidence) {
+        make_likely_beside(diagnosis);
+        diagnosis.sentences.push(sentence);
+    }
+}
+
+/// Another program may take more or less of the target at another time.
+fn make_likely_beside(diagnosis: &mut Diagnosis) {
+    if diagnosis.certainty == Certainty::Fact {
+        diagnosis.certainty = Certainty::Likely;
+        diagnosis.settled_by = Some("the same run without the other program".to_owned());
+    }
+}
+
+/// What says that another program uses the target.
+fn neighbour(evidence: &Evidence) -> Option<String> {
+    let foreign = evidence.foreign_per_own_io;
+    (foreign >= MIN_GAIN).then(|| {
+        format!(
+            "The device did {} other I/Os for each of this run: of another program, or of the file system.",
+            rate(foreign)
+        )
+    })
+}
+
+/// What another program takes of a target, by other depths of the load.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NeighbourEffect {
+    /// The target does more in all with more in flight: it is not used up, and the other program takes nothing.
+    Nothing,
+    /// What it does at a rate of its own.
+    OwnRate,
+    /// It keeps I/Os in flight as well, and each has its share of the target by its depth.
+    Share,
+}
+
+/// What the other program takes, from the I/Os of the device at the depth of the run and at twice that depth.
+fn neighbour_effect(evidence: &Evidence) -> NeighbourEffect {
+    let usual = usual_rate(evidence);
+    let foreign = usual * evidence.foreign_per_own_io;
+    let Some(deeper) = deeper_probe(evidence, evidence.effective_depth()) else {
+        return NeighbourEffect::Share;
+    };
+    let growth_in_all = (deeper.iops + deeper.foreign_iops) / (usual + foreign).max(1e-9);
+    if growth_in_all > MAX_GROWTH_OF_USED_UP_TARGET {
+        NeighbourEffect::Nothing
+    } else if deeper.foreign_iops >= MIN_SHARE_OF_OWN_RATE * foreign {
+        NeighbourEffect::OwnRate
+    } else {
+        NeighbourEffect::Share
+    }
+}
+
+/// Whether a disturbance comes before the first cause.
+fn comes_first(evidence: &Evidence, gain_of_first: f64, one: &Disturbance) -> bool {
+    if one.cause != LimitCause::Neighbour {
+        return one.gain > gain_of_first;
+    }
+    match neighbour_effect(evidence) {
+        // A target of twice the servers gains more.
+        NeighbourEffect::Nothing | NeighbourEffect::OwnRate => false,
+        // Without it, the load gains between nothing and all of its I/Os: the half is compared.
+        NeighbourEffect::Share => one.gain / 2.0 > gain_of_first.max(MIN_GAIN),
+    }
+}
+
+/// Adds what disturbs a run to its first cause, or puts it first where it takes more than is gained without the first cause.
 pub(super) fn add_shares(
+    evidence: &Evidence,
     diagnosis: &mut Diagnosis,
     gain_of_first: f64,
     disturbances: &[Disturbance],
@@ -78,9 +147,7 @@ pub(super) fn add_shares(
         if is_of_target && diagnosis.cause == LimitCause::ControlGroup {
             continue;
         }
-        let is_first = one.gain > gain_of_first
-            && !(is_of_target && diagnosis.cause == LimitCause::QueueDepth);
-        if is_first && diagnosis.cause != one.cause {
+        if comes_first(evidence, gain_of_first, one) && diagnosis.cause != one.cause {
             let others = std::mem::take(diagnosis);
             *diagnosis = likely(one.cause, one.sentence.clone(), "the same run without it");
             diagnosis.sentences.extend(others.sentences);
@@ -88,10 +155,9 @@ pub(super) fn add_shares(
             gain_of_first = one.gain;
             continue;
         }
-        // Another program may take more or less of the target while the probes run, which then compare different targets.
-        if is_of_target && diagnosis.certainty == fathom_model::Certainty::Fact {
-            diagnosis.certainty = fathom_model::Certainty::Likely;
-            diagnosis.settled_by = Some("the same run without the other program".to_owned());
+        // The probes compare different targets where another program takes more or less meanwhile.
+        if is_of_target {
+            make_likely_beside(diagnosis);
         }
         diagnosis.sentences.push(one.sentence.clone());
         diagnosis.evidence_against.push(one.sentence.clone());

@@ -5,6 +5,7 @@
 //! limit. The fastest I/Os of a saturated run do not tell it either: behind a single server, a token bucket or any target without
 //! variance all I/Os wait alike. Only other depths of the same load tell: [`DepthProbe`].
 
+mod ceiling;
 mod disturbance;
 mod queue;
 
@@ -26,12 +27,16 @@ use self::queue::{closed_loop, probed_rate};
 pub(crate) const NEAR_CEILING_SHARE: f64 = 0.85;
 /// Share of a limit of a control group from which on it is reached: the kernel's throttling is exact to a few percent.
 const REACHED_LIMIT_SHARE: f64 = 0.97;
+/// From this share of a limit on, nothing else holds the load.
+const HELD_LIMIT_SHARE: f64 = 0.995;
 /// From this share of a limit on, a load whose service times vary loses I/Os to it.
 const NEAR_LIMIT_SHARE: f64 = 0.85;
 /// What is above this share of a limit is not held by it, but for the error of a probe.
 const MAX_LIMIT_SHARE: f64 = 1.03;
 /// A load that keeps less of its queue depth in flight is not limited by the depth alone.
 const FILLED_QUEUE_SHARE: f64 = 0.9;
+/// What settles whether a control group is the limit.
+const OUTSIDE_OF_GROUP: &str = "the same load outside of the control group";
 /// Share of unsent I/Os of an open loop up to which the target keeps up: the last I/O of a run is due when the run ends.
 const MAX_UNSENT_SHARE: f64 = 0.005;
 /// Stolen CPU time below this share cannot explain more than a tenth of the time, so that it is no cause.
@@ -92,13 +97,16 @@ impl Evidence<'_> {
 /// limit only where nothing else is.
 pub(crate) fn diagnose(evidence: &Evidence) -> Diagnosis {
     let mut diagnosis = first_cause(evidence);
-    // What limits by the plan is not limited further by what disturbs it.
-    if !matches!(
-        diagnosis.cause,
-        LimitCause::PlannedRate | LimitCause::ThinkTime | LimitCause::HostCpu
-    ) {
-        let gain = queue::gain_of_first_cause(evidence, diagnosis.cause);
-        disturbance::add_shares(&mut diagnosis, gain, &disturbances(evidence));
+    match diagnosis.cause {
+        LimitCause::HostCpu => {}
+        // What limits by the plan is not limited further by what disturbs it. Another program may lengthen the response time.
+        LimitCause::PlannedRate | LimitCause::ThinkTime => {
+            disturbance::add_neighbour(evidence, &mut diagnosis);
+        }
+        _ => {
+            let gain = queue::gain_of_first_cause(evidence, diagnosis.cause);
+            disturbance::add_shares(evidence, &mut diagnosis, gain, &disturbances(evidence));
+        }
     }
     diagnosis
 }
@@ -210,11 +218,14 @@ fn control_group(evidence: &Evidence) -> Option<Diagnosis> {
             Direction::Write
         };
         let summary = &evidence.entry().directions[direction];
-        if limit.ios {
+        // The usual rate, which a stop of this program does not lower.
+        let usual_share = queue::usual_rate(evidence) / evidence.entry().little.iops.max(1e-9);
+        let figure = if limit.ios {
             summary.iops
         } else {
             summary.bandwidth
-        }
+        };
+        figure * usual_share.max(1.0)
     };
     let is_reached =
         |limit: &&IoLimit| reached(limit) >= REACHED_LIMIT_SHARE * limit.per_second as f64;
@@ -229,14 +240,18 @@ fn control_group(evidence: &Evidence) -> Option<Diagnosis> {
         let unit = format!("{} of {kind} per second", bytes(limit.per_second));
         (unit, reached(limit) / limit.per_second as f64)
     };
-    Some(fact(
-        LimitCause::ControlGroup,
-        format!(
-            "A control group of this process is the limit: it allows {figure} on {}, and the run reached {} of that.",
-            limit.disk,
-            percent(100.0 * share),
-        ),
-    ))
+    let is_held = share >= HELD_LIMIT_SHARE;
+    let sentence = format!(
+        "A control group of this process is {}the limit: it allows {figure} on {}, and the run reached {} of that.",
+        if is_held { "" } else { "probably " },
+        limit.disk,
+        percent(100.0 * share),
+    );
+    Some(if is_held {
+        fact(LimitCause::ControlGroup, sentence)
+    } else {
+        likely(LimitCause::ControlGroup, sentence, OUTSIDE_OF_GROUP)
+    })
 }
 
 /// A limit of I/Os that the load stays below only because its own rate varies: with twice the depth, it is reached.
@@ -262,7 +277,7 @@ fn nearly_reached_limit(evidence: &Evidence) -> Option<Diagnosis> {
             deeper.depth,
             rate(deeper.iops),
         ),
-        "the same load outside of the control group",
+        OUTSIDE_OF_GROUP,
     ))
 }
 

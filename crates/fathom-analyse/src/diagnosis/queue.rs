@@ -2,39 +2,26 @@
 
 use fathom_model::{Certainty, DepthProbe, Diagnosis, LimitCause};
 
+use super::ceiling::{
+    MIN_INTERVALS_OF_USUAL_RATE, RateShape, ceiling, error_of_served, ios_alone, rate_shape,
+    served_at_once,
+};
 use super::{Evidence, fact, likely, planned_load};
 use crate::figures::{count, duration, percent, rate};
-use crate::summary_sentences::{closed_latency, concerns, value};
+use crate::summary_sentences::closed_latency;
 
-/// Whole intervals that a usual rate needs.
-const MIN_INTERVALS_OF_USUAL_RATE: usize = 4;
-/// By how many square roots of their number the I/Os of half of the intervals may differ from the usual ones under a ceiling.
-const MAX_DEVIATION_OF_CEILING: f64 = 0.1;
-/// I/Os at the edges of an interval.
-const MIN_DEVIATION_IOS: f64 = 2.0;
 /// Error of the number of I/Os that a target serves at once.
 const MAX_ERROR_OF_BALANCE: f64 = 0.03;
-/// What a probe of a tenth of a second may miss of a rate without variance: it ends with the wait for its last I/Os.
-const MAX_ERROR_OF_PROBE: f64 = 0.02;
-/// I/Os of other programs that leave the rate of a target without variance as it is.
-const MAX_FOREIGN_PER_OWN_IO: f64 = 0.005;
-/// I/Os whose mean is the time of an I/O alone.
-const MIN_IOS_ALONE: u64 = 20;
-/// A number of servers this far from a whole one is none.
-const MIN_DISTANCE_FROM_WHOLE: f64 = 0.005;
-/// A ceiling delays I/Os that are alone where the fastest one takes less than this share of the mean.
-const MAX_MIN_OF_CEILING: f64 = 0.97;
-/// The I/Os that a ceiling delays follow each other at equal times: nine in ten take at most this many times what one in ten takes, within
-/// the resolution of the histogram.
-const MAX_SPREAD_OF_CEILING: f64 = 1.02;
-/// With more servers, the next whole number is too near.
-const MAX_SERVERS_TOLD_APART: f64 = 20.0;
 /// Below this growth of the rate at twice the depth, more I/Os in flight make the target slower.
 const MAX_GROWTH_OF_FALLING_RATE: f64 = 0.9;
 /// A worker that uses a smaller share of a CPU is not the limit itself.
 const MAX_CPU_SHARE_OF_IDLE_WORKER: f64 = 0.85;
 /// Up to this growth of the rate at twice the depth, the target is the limit: it is within the error of a probe.
 const MAX_GROWTH_OF_TARGET_LIMIT: f64 = 1.1;
+/// Above this growth, the depth may gain something as well.
+const MAX_GROWTH_OF_TARGET_AS_FACT: f64 = 1.05;
+/// A probe whose queue was filled to a smaller share did not need its depth.
+const FILLED_PROBE_SHARE: f64 = 0.9;
 /// From this growth of the rate at twice the depth on, the depth is the limit. Twice is the most that is possible.
 const MIN_GROWTH_OF_DEPTH_LIMIT: f64 = 1.6;
 /// I/Os that a probe needs to count: the mean of 100 exponential service times has a standard error of a tenth.
@@ -67,6 +54,9 @@ pub(super) fn closed_loop(evidence: &Evidence) -> Diagnosis {
 
 /// What one depth tells: nothing about the side of the knee.
 fn from_one_depth(evidence: &Evidence, depth: f64, mean: f64) -> Diagnosis {
+    if let Some(diagnosis) = from_even_rate(evidence, depth, mean) {
+        return diagnosis;
+    }
     let little = &evidence.entry().little;
     // A synchronous engine has one I/O in flight for each job, whatever iodepth says.
     let is_synchronous = evidence
@@ -119,14 +109,63 @@ fn from_one_depth(evidence: &Evidence, depth: f64, mean: f64) -> Diagnosis {
     }
 }
 
+/// What one depth tells of a target that takes the same time for each I/O: how many it has in service, from the first I/O, which found an
+/// empty queue.
+fn from_even_rate(evidence: &Evidence, depth: f64, mean: f64) -> Option<Diagnosis> {
+    let usual = usual_rate(evidence);
+    let served = served_at_once(evidence, depth, usual)?;
+    let shape = rate_shape(evidence, depth, usual, None);
+    let figures = format!(
+        "{} in flight reach {} per second at {} each",
+        rate(depth),
+        rate(usual),
+        duration(mean)
+    );
+    if matches!(shape, RateShape::Ceiling) {
+        return Some(ceiling(usual, &figures));
+    }
+    if depth < 2.0 {
+        return None;
+    }
+    let is_filled = served >= depth * (1.0 - error_of_served(evidence));
+    let (cause, sentence) = if is_filled {
+        (
+            LimitCause::QueueDepth,
+            format!(
+                "The queue depth is probably the limit: {figures}, which is the time of the first one, that found an empty queue: none waits \
+                 for another one."
+            ),
+        )
+    } else {
+        (
+            LimitCause::Target,
+            format!(
+                "The target is probably the limit: {figures}, and the first one, which found an empty queue, took {}, so that {} in \
+                 service at a time.",
+                duration(served / usual.max(1e-9) * 1e9),
+                if served < 1.5 {
+                    "1 is".to_owned()
+                } else {
+                    format!("{} are", rate(served.round()))
+                },
+            ),
+        )
+    };
+    Some(likely(
+        cause,
+        sentence,
+        &format!("the same load with iodepth={}", rate(depth * 2.0)),
+    ))
+}
+
 /// I/Os per second in a usual interval of the run: the median, which a stop or a stall of less than half of the run does not change, as
 /// the probes were not disturbed by it either.
-fn usual_rate(evidence: &Evidence) -> f64 {
+pub(super) fn usual_rate(evidence: &Evidence) -> f64 {
     let counts = counts_of_whole_intervals(evidence);
     let series = &evidence.entry().series;
     let longest = series.iter().map(|interval| interval.length).max();
     match (longest, median(counts.clone())) {
-        (Some(length), Some(ios)) if counts.len() >= MIN_INTERVALS_OF_USUAL_RATE => {
+        (Some(length), Some(ios)) if counts.len() >= MIN_INTERVALS_OF_USUAL_RATE && ios > 0.0 => {
             ios / length.as_secs_f64().max(1e-9)
         }
         _ => evidence.entry().little.iops,
@@ -177,6 +216,10 @@ pub(super) fn gain_of_first_cause(evidence: &Evidence, cause: LimitCause) -> f64
     match cause {
         LimitCause::QueueDepth => deeper.iops / usual - 1.0,
         LimitCause::Target if is_balanced && (depth < 2.0 || alone.is_some()) => 0.0,
+        // Without another program that does its I/Os at a rate of its own, less is gained than with a target of twice the servers.
+        LimitCause::Target if evidence.foreign_per_own_io > 0.0 => {
+            1.0 + evidence.foreign_per_own_io
+        }
         _ => 1.0,
     }
 }
@@ -198,12 +241,12 @@ fn by_probes(evidence: &Evidence, depth: f64) -> Option<Diagnosis> {
             format!("The target is the limit, and a deeper queue makes it slower: {both}."),
         )
     } else if growth <= MAX_GROWTH_OF_TARGET_LIMIT {
-        ceiling(evidence, depth, usual, deeper).unwrap_or_else(|| {
-            fact(
-                LimitCause::Target,
-                format!("The target is the limit, a deeper queue only adds waiting: {both}."),
-            )
-        })
+        target_or_ceiling(
+            rate_shape(evidence, depth, usual, Some(deeper)),
+            usual,
+            "is the limit",
+            &both,
+        )
     } else {
         fact(
             LimitCause::Knee,
@@ -215,6 +258,7 @@ fn by_probes(evidence: &Evidence, depth: f64) -> Option<Diagnosis> {
     };
     let error = error_of_probe(deeper) * growth;
     let is_settled = match diagnosis.cause {
+        LimitCause::Target => growth <= MAX_GROWTH_OF_TARGET_AS_FACT,
         LimitCause::QueueDepth => growth - error > MAX_GROWTH_OF_TARGET_LIMIT,
         LimitCause::Knee => {
             growth - error > MAX_GROWTH_OF_TARGET_LIMIT
@@ -222,7 +266,7 @@ fn by_probes(evidence: &Evidence, depth: f64) -> Option<Diagnosis> {
         }
         _ => growth + error < MIN_GROWTH_OF_DEPTH_LIMIT,
     };
-    if !is_settled {
+    if !is_settled && diagnosis.certainty == Certainty::Fact {
         make_likely(&mut diagnosis);
     }
     if diagnosis.cause != LimitCause::QueueDepth {
@@ -232,9 +276,25 @@ fn by_probes(evidence: &Evidence, depth: f64) -> Option<Diagnosis> {
     Some(diagnosis)
 }
 
+/// The diagnosis of a rate that twice the depth does not raise; `relation` says what the target has to do with it.
+fn target_or_ceiling(shape: RateShape, usual: f64, relation: &str, depths: &str) -> Diagnosis {
+    let text = |or: &str| {
+        format!("The target{or} {relation}, a deeper queue only adds waiting: {depths}.")
+    };
+    match shape {
+        RateShape::Ceiling => ceiling(usual, depths),
+        RateShape::Even => likely(
+            LimitCause::Target,
+            text(", or a ceiling of its volume,"),
+            "`fathom limits`, or the settings of the volume",
+        ),
+        RateShape::OfTarget => fact(LimitCause::Target, text("")),
+    }
+}
+
 /// Relative error of the rate of a probe: twice the standard error of a count of the half of its I/Os that is not at its edges, or the I/Os
 /// of one depth that complete together.
-fn error_of_probe(probe: &DepthProbe) -> f64 {
+pub(super) fn error_of_probe(probe: &DepthProbe) -> f64 {
     let ios = (probe.ios as f64).max(1.0);
     (2.0 / (ios / 2.0).sqrt()).max(f64::from(probe.depth) / ios)
 }
@@ -275,82 +335,8 @@ fn probes_as_evidence(evidence: &Evidence) -> Vec<String> {
         .collect()
 }
 
-/// A ceiling of a volume, a provider or a controller, where the rate has the shape of one: a bucket that ran dry, a rate without any
-/// variance, or one that is no whole number of I/Os at a time although it does not vary. A medium with `k` servers and equal service
-/// times completes `k` in the time of one.
-fn ceiling(evidence: &Evidence, depth: f64, usual: f64, deeper: &DepthProbe) -> Option<Diagnosis> {
-    let both = || depths_as_text(evidence, depth, usual, deeper);
-    let shape = evidence.found.iter().find(|finding| {
-        matches!(
-            finding.code,
-            "SMOOTH_CEILING" | "BURST_ENDED" | "RATE_LIMITED"
-        ) && concerns(finding, evidence.entry())
-    });
-    let alone = ios_alone(evidence, depth);
-    let servers = alone.map_or(1.0, |probe| usual * probe.mean_ns / 1e9);
-    // Alone, the I/Os of a medium that does not vary all take the same time; through a ceiling, those that find a token are faster.
-    let varies_alone = alone.is_some_and(|probe| {
-        probe.p10_ns > 0.0
-            && probe.p90_ns <= MAX_SPREAD_OF_CEILING * probe.p10_ns
-            && probe.min_ns < MAX_MIN_OF_CEILING * probe.p10_ns
-    });
-    let is_between =
-        varies_alone || (servers - servers.round()).abs() > MIN_DISTANCE_FROM_WHOLE * servers;
-    let is_even = evidence.foreign_per_own_io <= MAX_FOREIGN_PER_OWN_IO
-        && (deeper.iops / usual - 1.0).abs() <= MAX_ERROR_OF_PROBE
-        && is_rate_even(evidence);
-    if shape.is_none() && !(is_between && is_even && servers < MAX_SERVERS_TOLD_APART) {
-        return None;
-    }
-    Some(likely(
-        LimitCause::Ceiling,
-        format!(
-            "A ceiling of about {} per second is probably the limit (of the volume, the provider or a controller), a deeper queue only adds \
-             waiting: {}.",
-            rate(usual),
-            both()
-        ),
-        "`fathom limits`, or the settings of the volume",
-    ))
-}
-
-/// The figures at depth 1: of the probe, or of the run itself.
-fn ios_alone(evidence: &Evidence, depth: f64) -> Option<DepthProbe> {
-    if depth > 1.0 {
-        let mut probes = evidence.probes.iter();
-        return probes
-            .find(|probe| probe.depth == 1 && probe.ios >= MIN_IOS_ALONE)
-            .copied();
-    }
-    let entry = evidence.entry();
-    let clat = &entry.directions[evidence.main].clat;
-    Some(DepthProbe {
-        depth: 1,
-        ios: clat.n,
-        iops: entry.little.iops,
-        // The median, which a stop of this program does not change.
-        mean_ns: value(clat, 50.0).map_or(clat.mean, |median| median as f64),
-        min_ns: clat.min as f64,
-        p10_ns: value(clat, 10.0).unwrap_or_default() as f64,
-        p90_ns: value(clat, 90.0).unwrap_or_default() as f64,
-    })
-}
-
-/// Whether the whole intervals differ by less than a rate that is reached rather than set. Independent completions vary by the square root
-/// of their number, and half of the intervals by two thirds of that.
-fn is_rate_even(evidence: &Evidence) -> bool {
-    let counts = counts_of_whole_intervals(evidence);
-    let Some(usual) = median(counts.clone()) else {
-        return false;
-    };
-    let distances = counts.iter().map(|count| (count - usual).abs()).collect();
-    let allowed = (MAX_DEVIATION_OF_CEILING * usual.sqrt()).max(MIN_DEVIATION_IOS);
-    counts.len() >= MIN_INTERVALS_OF_USUAL_RATE
-        && median(distances).is_some_and(|distance| distance <= allowed)
-}
-
 /// I/Os of each interval of full length.
-fn counts_of_whole_intervals(evidence: &Evidence) -> Vec<f64> {
+pub(super) fn counts_of_whole_intervals(evidence: &Evidence) -> Vec<f64> {
     let series = &evidence.entry().series;
     let longest = series.iter().map(|interval| interval.length).max();
     series
@@ -363,12 +349,12 @@ fn counts_of_whole_intervals(evidence: &Evidence) -> Vec<f64> {
         .collect()
 }
 
-fn median(mut values: Vec<f64>) -> Option<f64> {
+pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
 }
 
-/// The side of a planned rate that was not reached, from the same rate at twice the depth.
+/// The side of a planned rate that was not reached, from the same rate at other depths.
 pub(super) fn probed_rate(evidence: &Evidence) -> Option<Diagnosis> {
     let depth = evidence.effective_depth();
     let deeper = deeper_probe(evidence, depth)?;
@@ -381,20 +367,27 @@ pub(super) fn probed_rate(evidence: &Evidence) -> Option<Diagnosis> {
     let due =
         evidence.entry().counts.planned as f64 / to.saturating_sub(from).as_secs_f64().max(1e-9);
     let between = f64::midpoint(1.0, (due / usual.max(1e-9)).clamp(1.0, 2.0));
-    let mut diagnosis = if growth <= between {
-        fact(
-            LimitCause::Target,
-            format!(
-                "The target does not reach {planned}, a deeper queue only adds waiting: {both}."
-            ),
-        )
+    let shallower = counted_probes(evidence).find(|probe| {
+        let share = f64::from(probe.depth) / depth;
+        (0.4..1.0).contains(&share)
+    });
+    // A probe begins without a backlog, so that its queue is not full where the planned rate is near that of the target.
+    let is_filled =
+        deeper.iops * deeper.mean_ns / 1e9 >= FILLED_PROBE_SHARE * f64::from(deeper.depth);
+    let half_suffices = shallower
+        .is_some_and(|probe| probe.iops * MAX_GROWTH_OF_TARGET_LIMIT >= usual && !is_filled);
+    let is_target = half_suffices || growth <= between;
+    let mut diagnosis = if is_target {
+        let shape = rate_shape(evidence, depth, usual, Some(deeper));
+        target_or_ceiling(shape, usual, &format!("does not reach {planned}"), &both)
     } else {
         fact(
             LimitCause::QueueDepth,
             format!("The queue depth is too small for {planned}: {both}."),
         )
     };
-    if (growth - between).abs() < error_of_probe(deeper) {
+    let is_settled = !half_suffices && (growth - between).abs() >= error_of_probe(deeper);
+    if !is_settled && diagnosis.certainty == Certainty::Fact {
         make_likely(&mut diagnosis);
     }
     diagnosis.evidence_for = probes_as_evidence(evidence);

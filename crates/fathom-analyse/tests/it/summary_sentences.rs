@@ -10,19 +10,61 @@ fn summary(recording: &Recording) -> Vec<String> {
     findings(recording).entries.remove(0).summary
 }
 
+/// Every third interval has 15 I/Os more than the one before it, so that the rate varies by more than that of independent completions.
+fn make_uneven(recording: &mut Recording) {
+    for (place, interval) in recording.jobs[0].intervals.iter_mut().enumerate() {
+        let read = &mut interval.directions[Direction::Read];
+        match place % 3 {
+            0 => read.ios += 15,
+            1 => read.ios -= 15,
+            _ => {}
+        }
+    }
+}
+
 /// 4,000 per second of 1 ms each are 4 in flight, with a target of four servers as well as with one of a single server of 0.25 ms:
-/// one depth does not tell them apart.
+/// one depth does not tell them apart where service times vary.
 #[test]
 fn one_depth_names_no_limit_and_says_what_would_show_it() {
     assert_eq!(
-        summary(&clean()),
+        summary(&with(make_uneven))[..2],
         [
             "Reached 4,000 reads per second (15.62 MiB/s) at 1.00 ms on average.",
             "With 4 in flight an I/O takes 1.00 ms. One depth does not tell whether the queue depth or the target is the limit; a run with iodepth=2 and one with iodepth=8 do.",
-            "Tail: half of the reads took 1.00 ms or less, 99 of 100 took 1.00 ms or less (1.0 times that), the slowest 1.00 \
-             ms; no percentile is twice the previous one.",
         ]
     );
+}
+
+/// Where each I/O takes the same time, the first one, which finds an empty queue, tells how many are in service: 4,000 per second of 1 ms
+/// are four, of 0.25 ms one, and 1.2 is no number of servers, so that something else sets the rate.
+#[test]
+fn the_first_io_tells_how_many_are_in_service_where_the_rate_is_even() {
+    let limit = |first_ns: u64| {
+        let recording = with(|r| {
+            r.jobs[0].directions[Direction::Read]
+                .clat
+                .record_n(first_ns, 1)
+        });
+        let diagnosis = findings(&recording).entries.remove(0).diagnosis;
+        let diagnosis = diagnosis.expect("a diagnosis");
+        assert_eq!(diagnosis.certainty, Certainty::Likely);
+        assert!(diagnosis.settled_by.is_some());
+        (diagnosis.cause, diagnosis.sentences.concat())
+    };
+    let (cause, text) = limit(MS);
+    assert_eq!(cause, LimitCause::QueueDepth);
+    assert_eq!(
+        text,
+        "The queue depth is probably the limit: 4 in flight reach 4,000 per second at 1.00 ms each, which is the time of the first one, that \
+         found an empty queue: none waits for another one."
+    );
+    let (cause, text) = limit(MS / 4);
+    assert_eq!(cause, LimitCause::Target);
+    assert!(
+        text.ends_with("took 250 us, so that 1 is in service at a time."),
+        "{text}"
+    );
+    assert_eq!(limit(3 * MS / 10).0, LimitCause::Ceiling);
 }
 
 fn probe(depth: u32, iops: f64) -> DepthProbe {
@@ -40,7 +82,10 @@ fn probe(depth: u32, iops: f64) -> DepthProbe {
 #[test]
 fn other_depths_of_the_load_tell_what_limits_it() {
     let cause = |probes: &[DepthProbe]| {
-        let recording = with(|r| r.depth_probes = probes.to_vec());
+        let recording = with(|r| {
+            r.depth_probes = probes.to_vec();
+            make_uneven(r);
+        });
         let mut entry = findings(&recording).entries.remove(0);
         let diagnosis = entry.diagnosis.take().expect("a diagnosis");
         assert!(diagnosis.sentences.len() == 1, "{diagnosis:?}");
@@ -160,20 +205,24 @@ fn one_io_at_a_time_does_not_tell_what_more_would_reach() {
 
 #[test]
 fn known_limits_are_named() {
-    let limited = with(|r| {
-        r.conditions.limits = vec![IoLimit {
-            disk: "vda".to_owned(),
-            reads: true,
-            ios: true,
-            per_second: 4_100,
-        }];
-    });
-    assert!(
-        summary(&limited)[1].contains(
-            "A control group of this process is the limit: it allows 4,100 reads per second on vda, and the run reached 98 %"
-        ),
-        "{:?}",
-        summary(&limited)
+    let limited = |per_second| {
+        let limited = with(|r| {
+            r.conditions.limits = vec![IoLimit {
+                disk: "vda".to_owned(),
+                reads: true,
+                ios: true,
+                per_second,
+            }];
+        });
+        summary(&limited).remove(1)
+    };
+    assert_eq!(
+        limited(4_010),
+        "A control group of this process is the limit: it allows 4,010 reads per second on vda, and the run reached 99.75 % of that."
+    );
+    assert_eq!(
+        limited(4_100),
+        "A control group of this process is probably the limit: it allows 4,100 reads per second on vda, and the run reached 98 % of that."
     );
     let tool = with(|r| r.jobs[0].ceiling_iops = Some(4_500.0));
     assert!(

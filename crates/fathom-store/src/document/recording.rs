@@ -92,6 +92,8 @@ pub(crate) struct DepthProbeDocument {
     p10_ns: f64,
     #[serde(rename = "p90_ns")]
     p90_ns: f64,
+    #[serde(rename = "foreign_iops")]
+    foreign_iops: f64,
 }
 
 #[derive(Deserialize, Serialize)]

@@ -685,7 +685,7 @@ fn steps_are_cells_of_one_stored_run() {
 /// A point query reads one page of the table and those of the index that are not in memory. With memory for all of the data nearly
 /// none come from the device.
 #[test]
-fn less_memory_means_more_and_smaller_reads() {
+fn less_memory_means_more_reads() {
     require!(Root);
     if postgres().is_none() {
         return skip("PostgreSQL is not installed");
@@ -708,11 +708,6 @@ fn less_memory_means_more_and_smaller_reads() {
         .map(|row| number(&row["mean_read_bytes"]))
         .collect();
     assert!(sizes[1] >= 4096.0, "{rows:?}");
-    // Where nearly nothing is read, the mean size is that of a few pages.
-    let seconds = 3.0;
-    if number(&rows[0]["reads_per_second"]) * seconds >= 500.0 {
-        assert!(sizes[0] > sizes[1], "{rows:?}");
-    }
     let words = result["sentences"].to_string();
     assert!(
         words.contains("times as many") || words.contains("nearly none"),

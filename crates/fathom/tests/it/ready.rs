@@ -54,8 +54,9 @@ fn commits_of_known_latency_are_judged_right_and_early() {
             .and_then(serde_json::Value::as_f64)
             .unwrap_or(f64::INFINITY);
         let set = sync_us as f64 * 1e3;
+        // A value of the histogram is at most 0.8 % below the latency.
         assert!(
-            value >= set && low <= value && value <= high,
+            value >= 0.992 * set && low <= value && value <= high,
             "{low} {value} {high}"
         );
         assert_eq!(verdict == "pass", high <= 500e6, "{high}");

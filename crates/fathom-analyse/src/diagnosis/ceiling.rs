@@ -1,0 +1,175 @@
+//! A rate that is set rather than reached: a ceiling of a volume, a provider or a controller.
+
+use fathom_model::{DepthProbe, Diagnosis, LimitCause};
+
+use super::queue::{counts_of_whole_intervals, error_of_probe, median};
+use super::{Evidence, likely};
+use crate::figures::rate;
+use crate::summary_sentences::{concerns, value};
+
+/// Whole intervals that an even rate needs.
+pub(super) const MIN_INTERVALS_OF_USUAL_RATE: usize = 4;
+/// By how many square roots of their number the I/Os of half of the intervals may differ from the usual ones under a ceiling.
+const MAX_DEVIATION_OF_CEILING: f64 = 0.1;
+/// Below this share of the variance of independent completions, a ceiling may hold a part of the rate.
+const MIN_VARIANCE_SHARE_OF_TARGET: f64 = 0.5;
+/// The median distance from the median is this share of the standard deviation of a normal distribution.
+const MEDIAN_DISTANCE_PER_DEVIATION: f64 = 0.6745;
+/// A rate of up to this many servers that is a whole number of them by chance is rare.
+const MAX_SERVERS_AS_FACT: f64 = 4.5;
+/// I/Os at the edges of an interval.
+const MIN_DEVIATION_IOS: f64 = 2.0;
+/// What a probe of a tenth of a second may miss of a rate without variance: it ends with the wait for its last I/Os.
+const MAX_ERROR_OF_PROBE: f64 = 0.02;
+/// I/Os of other programs that leave the rate of a target without variance as it is.
+const MAX_FOREIGN_PER_OWN_IO: f64 = 0.005;
+/// I/Os whose mean is the time of an I/O alone.
+const MIN_IOS_ALONE: u64 = 20;
+/// A number of servers this far from a whole one is none.
+const MIN_DISTANCE_FROM_WHOLE: f64 = 0.005;
+/// A ceiling delays I/Os that are alone where the fastest one takes less than this share of the mean.
+const MAX_MIN_OF_CEILING: f64 = 0.97;
+/// The I/Os that a ceiling delays follow each other at equal times: nine in ten take at most this many times what one in ten takes, within
+/// the resolution of the histogram.
+const MAX_SPREAD_OF_CEILING: f64 = 1.02;
+
+/// What the shape of a rate that does not grow with the depth tells.
+pub(super) enum RateShape {
+    /// That of a ceiling.
+    Ceiling,
+    /// It does not vary, as that of a ceiling or of a target that takes the same time for each I/O.
+    Even,
+    /// It varies as that of a target whose I/Os take different times, or is that of a whole number of servers.
+    OfTarget,
+}
+
+/// The shape of the rate: a bucket that ran dry, a rate without any variance, or one that is no whole number of I/Os at a time although
+/// it does not vary. A medium with `k` servers and equal service times completes `k` in the time of one.
+pub(super) fn rate_shape(
+    evidence: &Evidence,
+    depth: f64,
+    usual: f64,
+    deeper: Option<&DepthProbe>,
+) -> RateShape {
+    let is_found = evidence.found.iter().any(|finding| {
+        matches!(
+            finding.code,
+            "SMOOTH_CEILING" | "BURST_ENDED" | "RATE_LIMITED"
+        ) && concerns(finding, evidence.entry())
+    });
+    if is_found {
+        return RateShape::Ceiling;
+    }
+    let stays = deeper.is_none_or(|deeper| {
+        (deeper.iops / usual - 1.0).abs() <= error_of_probe(deeper).max(MAX_ERROR_OF_PROBE)
+    });
+    let is_even =
+        evidence.foreign_per_own_io <= MAX_FOREIGN_PER_OWN_IO && stays && is_rate_even(evidence);
+    if !is_even {
+        return match variance_share(evidence) {
+            Some(share) if share < MIN_VARIANCE_SHARE_OF_TARGET => RateShape::Even,
+            _ => RateShape::OfTarget,
+        };
+    }
+    let alone = time_alone(evidence, depth);
+    let servers = usual * alone.mean_ns / 1e9;
+    // Alone, the I/Os of a medium that does not vary all take the same time; through a ceiling, those that find a token are faster.
+    let varies_alone = alone.p10_ns > 0.0
+        && alone.p90_ns <= MAX_SPREAD_OF_CEILING * alone.p10_ns
+        && alone.min_ns < MAX_MIN_OF_CEILING * alone.p10_ns;
+    let distance = (servers - servers.round()).abs();
+    if varies_alone || distance > error_of_served(evidence) * servers {
+        RateShape::Ceiling
+    } else if servers > MAX_SERVERS_AS_FACT {
+        RateShape::Even
+    } else {
+        RateShape::OfTarget
+    }
+}
+
+/// Relative error of the number of I/Os in service: an interval counts one I/O more or less.
+pub(super) fn error_of_served(evidence: &Evidence) -> f64 {
+    let ios = median(counts_of_whole_intervals(evidence)).unwrap_or_default();
+    MIN_DISTANCE_FROM_WHOLE + 1.0 / ios.max(1.0)
+}
+
+/// The variance of the I/Os of the intervals as a share of that of independent completions, which is their number. `None` with too few.
+fn variance_share(evidence: &Evidence) -> Option<f64> {
+    let counts = counts_of_whole_intervals(evidence);
+    if counts.len() < MIN_INTERVALS_OF_USUAL_RATE {
+        return None;
+    }
+    let usual = median(counts.clone()).filter(|usual| *usual > 0.0)?;
+    let distance = median(counts.iter().map(|count| (count - usual).abs()).collect())?;
+    Some((distance / MEDIAN_DISTANCE_PER_DEVIATION).powi(2) / usual)
+}
+
+/// The diagnosis of a rate with the shape of a ceiling.
+pub(super) fn ceiling(usual: f64, depths: &str) -> Diagnosis {
+    likely(
+        LimitCause::Ceiling,
+        format!(
+            "A ceiling of about {} per second is probably the limit (of the volume, the provider or a controller), a deeper queue only adds \
+             waiting: {depths}.",
+            rate(usual),
+        ),
+        "`fathom limits`, or the settings of the volume",
+    )
+}
+
+/// The time of an I/O that none of the same load delays: that of a probe, or the shortest one of the run, whose first I/O finds an empty
+/// queue.
+fn time_alone(evidence: &Evidence, depth: f64) -> DepthProbe {
+    ios_alone(evidence, depth).unwrap_or_else(|| {
+        let min_ns = evidence.entry().directions[evidence.main].clat.min as f64;
+        DepthProbe {
+            depth: 1,
+            ios: 1,
+            mean_ns: min_ns,
+            min_ns,
+            ..DepthProbe::default()
+        }
+    })
+}
+
+/// How many I/Os the target has in service at a time, where its rate does not vary: by Little's law, the rate times the time of an I/O
+/// that does not wait. `None` where the rate varies.
+pub(super) fn served_at_once(evidence: &Evidence, depth: f64, usual: f64) -> Option<f64> {
+    is_rate_even(evidence).then(|| usual * time_alone(evidence, depth).min_ns / 1e9)
+}
+
+/// The figures at depth 1: of the probe, or of the run itself.
+pub(super) fn ios_alone(evidence: &Evidence, depth: f64) -> Option<DepthProbe> {
+    if depth > 1.0 {
+        let mut probes = evidence.probes.iter();
+        return probes
+            .find(|probe| probe.depth == 1 && probe.ios >= MIN_IOS_ALONE)
+            .copied();
+    }
+    let entry = evidence.entry();
+    let clat = &entry.directions[evidence.main].clat;
+    Some(DepthProbe {
+        depth: 1,
+        ios: clat.n,
+        iops: entry.little.iops,
+        // The median, which a stop of this program does not change.
+        mean_ns: value(clat, 50.0).map_or(clat.mean, |median| median as f64),
+        min_ns: clat.min as f64,
+        p10_ns: value(clat, 10.0).unwrap_or_default() as f64,
+        p90_ns: value(clat, 90.0).unwrap_or_default() as f64,
+        foreign_iops: 0.0,
+    })
+}
+
+/// Whether the whole intervals differ by less than a rate that is reached rather than set. Independent completions vary by the square root
+/// of their number, and half of the intervals by two thirds of that.
+fn is_rate_even(evidence: &Evidence) -> bool {
+    let counts = counts_of_whole_intervals(evidence);
+    let Some(usual) = median(counts.clone()) else {
+        return false;
+    };
+    let distances = counts.iter().map(|count| (count - usual).abs()).collect();
+    let allowed = (MAX_DEVIATION_OF_CEILING * usual.sqrt()).max(MIN_DEVIATION_IOS);
+    counts.len() >= MIN_INTERVALS_OF_USUAL_RATE
+        && median(distances).is_some_and(|distance| distance <= allowed)
+}
