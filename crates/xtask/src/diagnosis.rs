@@ -128,7 +128,11 @@ impl Scene {
             service_us: shortest_us * random.choose(&[1, 1, 2, 5]),
             is_exponential: random.choose(&[false, false, true]),
             ceiling: None,
-            depth: random.choose(&[1, 2, 4, 8, 16, 32, 64]),
+            // As many as servers in one scene of six: there, neither the depth nor the target gains anything alone.
+            depth: match random.next() % 6 {
+                0 => servers,
+                _ => random.choose(&[1, 2, 4, 8, 16, 32, 64]),
+            },
             is_synchronous: false,
             rate: None,
             think_us: None,
@@ -138,8 +142,8 @@ impl Scene {
             stall_ms: None,
         };
         scene.add_disturbance(random);
-        // One scene in four has two.
-        if random.next().is_multiple_of(4) {
+        // One scene in three has two.
+        if random.next().is_multiple_of(3) {
             scene.add_disturbance(random);
         }
         scene
@@ -148,7 +152,7 @@ impl Scene {
     fn add_disturbance(&mut self, random: &mut Random) {
         let rate = self.closed_rate();
         let part = |random: &mut Random, from, to| ((rate * random.share(from, to)) as u32).max(20);
-        match random.next() % 12 {
+        match random.next() % 14 {
             0 => self.ceiling = Some(part(random, 0.1, 1.3)),
             1 => self.group_iops = Some(part(random, 0.1, 1.3)),
             2 => self.rate = Some(part(random, 0.1, 1.3)),
@@ -158,9 +162,9 @@ impl Scene {
             }
             4 => self.neighbour = Some(Neighbour::Depth(random.choose(&[1, 2, 4, 8]))),
             5 => self.neighbour = Some(Neighbour::Iops(part(random, 0.01, 0.8))),
-            6 => self.stop_ms = Some(random.choose(&[30, 200, 1500, 4000])),
-            7 => self.stall_ms = Some(random.choose(&[30, 200, 1500, 4000])),
-            8 => self.is_synchronous = self.think_us.is_none(),
+            6 | 7 => self.stop_ms = Some(random.choose(&[30, 200, 1500, 4000])),
+            8 | 9 => self.stall_ms = Some(random.choose(&[30, 200, 1500, 4000])),
+            10 => self.is_synchronous = self.think_us.is_none(),
             _ => {}
         }
     }

@@ -23,6 +23,8 @@ const MIN_DEVIATION_IOS: f64 = 2.0;
 const MAX_ERROR_OF_PROBE: f64 = 0.02;
 /// I/Os of other programs that leave the rate of a target without variance as it is.
 const MAX_FOREIGN_PER_OWN_IO: f64 = 0.005;
+/// The same where a finding shows the ceiling.
+const MAX_FOREIGN_OF_FOUND_CEILING: f64 = 0.1;
 /// I/Os whose mean is the time of an I/O alone.
 const MIN_IOS_ALONE: u64 = 20;
 /// A number of servers this far from a whole one is none.
@@ -57,7 +59,7 @@ pub(super) fn rate_shape(
             "SMOOTH_CEILING" | "BURST_ENDED" | "RATE_LIMITED"
         ) && concerns(finding, evidence.entry())
     });
-    if is_found {
+    if is_found && evidence.foreign_per_own_io <= MAX_FOREIGN_OF_FOUND_CEILING {
         return RateShape::Ceiling;
     }
     let stays = deeper.is_none_or(|deeper| {
@@ -87,10 +89,10 @@ pub(super) fn rate_shape(
     }
 }
 
-/// Relative error of the number of I/Os in service: an interval counts one I/O more or less.
+/// Relative error of the number of I/Os in service: the run ends with the I/Os of one depth.
 pub(super) fn error_of_served(evidence: &Evidence) -> f64 {
-    let ios = median(counts_of_whole_intervals(evidence)).unwrap_or_default();
-    MIN_DISTANCE_FROM_WHOLE + 1.0 / ios.max(1.0)
+    let ios: f64 = counts_of_whole_intervals(evidence).iter().sum();
+    MIN_DISTANCE_FROM_WHOLE + evidence.effective_depth() / ios.max(1.0)
 }
 
 /// The variance of the I/Os of the intervals as a share of that of independent completions, which is their number. `None` with too few.

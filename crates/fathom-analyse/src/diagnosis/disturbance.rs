@@ -122,9 +122,18 @@ fn neighbour_effect(evidence: &Evidence) -> NeighbourEffect {
 }
 
 /// Whether a disturbance comes before the first cause.
-fn comes_first(evidence: &Evidence, gain_of_first: f64, one: &Disturbance) -> bool {
+fn comes_first(
+    evidence: &Evidence,
+    first: LimitCause,
+    gain_of_first: f64,
+    one: &Disturbance,
+) -> bool {
     if one.cause != LimitCause::Neighbour {
         return one.gain > gain_of_first;
+    }
+    // Without another depth, what it takes is not known, and a load that pauses leaves the target to others.
+    if matches!(first, LimitCause::NotKnown | LimitCause::ThinkTime) {
+        return false;
     }
     match neighbour_effect(evidence) {
         // A target of twice the servers gains more.
@@ -147,7 +156,9 @@ pub(super) fn add_shares(
         if is_of_target && diagnosis.cause == LimitCause::ControlGroup {
             continue;
         }
-        if comes_first(evidence, gain_of_first, one) && diagnosis.cause != one.cause {
+        if diagnosis.cause != one.cause
+            && comes_first(evidence, diagnosis.cause, gain_of_first, one)
+        {
             let others = std::mem::take(diagnosis);
             *diagnosis = likely(one.cause, one.sentence.clone(), "the same run without it");
             diagnosis.sentences.extend(others.sentences);
@@ -158,6 +169,11 @@ pub(super) fn add_shares(
         // The probes compare different targets where another program takes more or less meanwhile.
         if is_of_target {
             make_likely_beside(diagnosis);
+        }
+        // How much a control group takes is not known.
+        if diagnosis.cause == LimitCause::ControlGroup && diagnosis.certainty == Certainty::Fact {
+            diagnosis.certainty = Certainty::Likely;
+            diagnosis.settled_by = Some("the same run without that".to_owned());
         }
         diagnosis.sentences.push(one.sentence.clone());
         diagnosis.evidence_against.push(one.sentence.clone());

@@ -39,6 +39,10 @@ const FILLED_QUEUE_SHARE: f64 = 0.9;
 const OUTSIDE_OF_GROUP: &str = "the same load outside of the control group";
 /// Share of unsent I/Os of an open loop up to which the target keeps up: the last I/O of a run is due when the run ends.
 const MAX_UNSENT_SHARE: f64 = 0.005;
+/// From this share of the service time on, the wait before an I/O is sent may matter as much as the rate.
+const MAX_WAITED_SHARE: f64 = 0.1;
+/// With more of the queue depth in flight, the I/Os take more time than the pauses.
+const MAX_IN_FLIGHT_SHARE_OF_PAUSES: f64 = 0.5;
 /// Stolen CPU time below this share cannot explain more than a tenth of the time, so that it is no cause.
 const MIN_STEAL_PERCENT: f64 = 10.0;
 /// A worker that needs a CPU for a smaller share of its time waits for its target, not for a CPU.
@@ -100,7 +104,7 @@ pub(crate) fn diagnose(evidence: &Evidence) -> Diagnosis {
     match diagnosis.cause {
         LimitCause::HostCpu => {}
         // What limits by the plan is not limited further by what disturbs it. Another program may lengthen the response time.
-        LimitCause::PlannedRate | LimitCause::ThinkTime => {
+        LimitCause::PlannedRate => {
             disturbance::add_neighbour(evidence, &mut diagnosis);
         }
         _ => {
@@ -199,14 +203,20 @@ fn kept_up_rate(evidence: &Evidence) -> Option<Diagnosis> {
     } else {
         "the target"
     };
-    Some(fact(
+    let mut diagnosis = fact(
         LimitCause::PlannedRate,
         format!(
             "The planned load is the limit ({}), and {target} keeps up: {sent}, and {} of the response time is service time.",
             planned_load(entry),
             duration(service),
         ),
-    ))
+    );
+    let share_in_flight = entry.little.in_flight / evidence.effective_depth().max(1.0);
+    if waited > MAX_WAITED_SHARE * service || share_in_flight >= FILLED_QUEUE_SHARE {
+        diagnosis.certainty = Certainty::Likely;
+        diagnosis.settled_by = Some(format!("the same load with iodepth={}", entry.depth * 2));
+    }
+    Some(diagnosis)
 }
 
 /// A limit of a control group is the cause where the rate is that of the limit.
@@ -290,7 +300,7 @@ fn think_time(evidence: &Evidence) -> Option<Diagnosis> {
     if little.in_flight >= FILLED_QUEUE_SHARE * depth {
         return None;
     }
-    Some(fact(
+    let mut diagnosis = fact(
         LimitCause::ThinkTime,
         format!(
             "The planned pauses are the limit (thinktime={}): on average {} of {} I/Os are in flight, because the jobs pause.",
@@ -298,7 +308,12 @@ fn think_time(evidence: &Evidence) -> Option<Diagnosis> {
             rate(little.in_flight),
             rate(depth),
         ),
-    ))
+    );
+    if little.in_flight > MAX_IN_FLIGHT_SHARE_OF_PAUSES * depth {
+        diagnosis.certainty = Certainty::Likely;
+        diagnosis.settled_by = Some("the same load without thinktime".to_owned());
+    }
+    Some(diagnosis)
 }
 
 /// This program is near the rate that it reaches without a target.

@@ -20,6 +20,8 @@ const MAX_CPU_SHARE_OF_IDLE_WORKER: f64 = 0.85;
 const MAX_GROWTH_OF_TARGET_LIMIT: f64 = 1.1;
 /// Above this growth, the depth may gain something as well.
 const MAX_GROWTH_OF_TARGET_AS_FACT: f64 = 1.05;
+/// An interval whose I/Os differ by a larger share from those of the median is no usual one.
+const MAX_DISTANCE_OF_USUAL_INTERVAL: f64 = 0.1;
 /// A probe whose queue was filled to a smaller share did not need its depth.
 const FILLED_PROBE_SHARE: f64 = 0.9;
 /// From this growth of the rate at twice the depth on, the depth is the limit. Twice is the most that is possible.
@@ -158,18 +160,31 @@ fn from_even_rate(evidence: &Evidence, depth: f64, mean: f64) -> Option<Diagnosi
     ))
 }
 
-/// I/Os per second in a usual interval of the run: the median, which a stop or a stall of less than half of the run does not change, as
+/// I/Os per second in the usual intervals of the run: those near the median, which a stop or a stall of less than half of the run does not change, as
 /// the probes were not disturbed by it either.
 pub(super) fn usual_rate(evidence: &Evidence) -> f64 {
     let counts = counts_of_whole_intervals(evidence);
     let series = &evidence.entry().series;
     let longest = series.iter().map(|interval| interval.length).max();
-    match (longest, median(counts.clone())) {
-        (Some(length), Some(ios)) if counts.len() >= MIN_INTERVALS_OF_USUAL_RATE && ios > 0.0 => {
-            ios / length.as_secs_f64().max(1e-9)
-        }
-        _ => evidence.entry().little.iops,
+    let (Some(length), Some(middle)) = (longest, median(counts.clone())) else {
+        return evidence.entry().little.iops;
+    };
+    if counts.len() < MIN_INTERVALS_OF_USUAL_RATE || middle <= 0.0 {
+        return evidence.entry().little.iops;
     }
+    // I/Os of one depth may complete together at an edge, and independent ones vary by the root of their number: the mean of all such
+    // intervals is more exact than one of them.
+    let distance = (evidence.effective_depth() + 1.0).max(3.0 * middle.sqrt());
+    let distance = distance.min(MAX_DISTANCE_OF_USUAL_INTERVAL * middle);
+    let usual: Vec<f64> = counts
+        .iter()
+        .copied()
+        .filter(|ios| (ios - middle).abs() <= distance)
+        .collect();
+    if usual.len() == counts.len() {
+        return evidence.entry().little.iops;
+    }
+    usual.iter().sum::<f64>() / usual.len().max(1) as f64 / length.as_secs_f64().max(1e-9)
 }
 
 /// The probes that have I/Os enough to count.
@@ -205,6 +220,10 @@ fn depths_as_text(evidence: &Evidence, depth: f64, usual: f64, deeper: &DepthPro
 /// many I/Os are in flight as the target serves at once, neither gains anything alone.
 pub(super) fn gain_of_first_cause(evidence: &Evidence, cause: LimitCause) -> f64 {
     let depth = evidence.effective_depth();
+    if cause == LimitCause::ThinkTime {
+        // Without the pauses, the queue is full.
+        return depth / evidence.entry().little.in_flight.max(1e-9) - 1.0;
+    }
     let Some(deeper) = deeper_probe(evidence, depth) else {
         return 1.0;
     };
@@ -240,7 +259,7 @@ fn by_probes(evidence: &Evidence, depth: f64) -> Option<Diagnosis> {
             LimitCause::TooDeep,
             format!("The target is the limit, and a deeper queue makes it slower: {both}."),
         )
-    } else if growth <= MAX_GROWTH_OF_TARGET_LIMIT {
+    } else if growth - error_at_edges(deeper) * growth <= MAX_GROWTH_OF_TARGET_LIMIT {
         target_or_ceiling(
             rate_shape(evidence, depth, usual, Some(deeper)),
             usual,
@@ -297,6 +316,12 @@ fn target_or_ceiling(shape: RateShape, usual: f64, relation: &str, depths: &str)
 pub(super) fn error_of_probe(probe: &DepthProbe) -> f64 {
     let ios = (probe.ios as f64).max(1.0);
     (2.0 / (ios / 2.0).sqrt()).max(f64::from(probe.depth) / ios)
+}
+
+/// Relative error of the rate of a probe from I/Os of one depth that complete together, and half of that of their count.
+fn error_at_edges(probe: &DepthProbe) -> f64 {
+    let ios = (probe.ios as f64).max(1.0);
+    (1.0 / (ios / 2.0).sqrt()).max(f64::from(probe.depth) / ios)
 }
 
 fn make_likely(diagnosis: &mut Diagnosis) {

@@ -10,14 +10,13 @@ fn summary(recording: &Recording) -> Vec<String> {
     findings(recording).entries.remove(0).summary
 }
 
-/// Every third interval has 15 I/Os more than the one before it, so that the rate varies by more than that of independent completions.
+/// Of four intervals, two have 15 I/Os more and two 15 less, so that the rate varies by more than that of independent completions.
 fn make_uneven(recording: &mut Recording) {
     for (place, interval) in recording.jobs[0].intervals.iter_mut().enumerate() {
         let read = &mut interval.directions[Direction::Read];
-        match place % 3 {
-            0 => read.ios += 15,
-            1 => read.ios -= 15,
-            _ => {}
+        match place % 4 {
+            0 | 1 => read.ios += 15,
+            _ => read.ios -= 15,
         }
     }
 }
@@ -41,9 +40,8 @@ fn one_depth_names_no_limit_and_says_what_would_show_it() {
 fn the_first_io_tells_how_many_are_in_service_where_the_rate_is_even() {
     let limit = |first_ns: u64| {
         let recording = with(|r| {
-            r.jobs[0].directions[Direction::Read]
-                .clat
-                .record_n(first_ns, 1)
+            let read = &mut r.jobs[0].directions[Direction::Read];
+            read.clat.record_n(first_ns, 1);
         });
         let diagnosis = findings(&recording).entries.remove(0).diagnosis;
         let diagnosis = diagnosis.expect("a diagnosis");
