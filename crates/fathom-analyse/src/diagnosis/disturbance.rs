@@ -13,8 +13,8 @@ const MIN_GAIN: f64 = 0.05;
 const MIN_SHARE_OF_WAITING: f64 = 0.5;
 /// Growth of all I/Os of a device at twice the depth up to which it is used up.
 const MAX_GROWTH_OF_USED_UP_TARGET: f64 = 1.1;
-/// A program that does at least this share of its I/Os beside a load of twice the depth has a rate of its own.
-const MIN_SHARE_OF_OWN_RATE: f64 = 0.9;
+/// A program that loses less than this share of what the load gains at twice the depth has a rate of its own.
+const MIN_LOSS_SHARE_OF_SHARED_QUEUE: f64 = 0.5;
 /// Shorter stops of this program leave the rate of a closed loop as it is.
 const MIN_STOP: Nanos = Nanos::from_millis(100);
 
@@ -114,11 +114,20 @@ fn neighbour_effect(evidence: &Evidence) -> NeighbourEffect {
     let growth_in_all = (deeper.iops + deeper.foreign_iops) / (usual + foreign).max(1e-9);
     if growth_in_all > MAX_GROWTH_OF_USED_UP_TARGET {
         NeighbourEffect::Nothing
-    } else if deeper.foreign_iops >= MIN_SHARE_OF_OWN_RATE * foreign {
+    } else if foreign - deeper.foreign_iops < MIN_LOSS_SHARE_OF_SHARED_QUEUE * (deeper.iops - usual)
+        || deeper.iops <= MAX_GROWTH_OF_USED_UP_TARGET * usual
+    {
         NeighbourEffect::OwnRate
     } else {
         NeighbourEffect::Share
     }
+}
+
+/// Whether the target does no more in all at twice the depth, and another program has its own rate of it. What the load gains then is
+/// what waits for that program.
+pub(super) fn is_used_up_beside_own_rate(evidence: &Evidence) -> bool {
+    evidence.foreign_per_own_io >= MIN_GAIN
+        && neighbour_effect(evidence) == NeighbourEffect::OwnRate
 }
 
 /// Whether a disturbance comes before the first cause.

@@ -6,6 +6,7 @@ use super::ceiling::{
     MIN_INTERVALS_OF_USUAL_RATE, RateShape, ceiling, error_of_served, ios_alone, rate_shape,
     served_at_once,
 };
+use super::disturbance::is_used_up_beside_own_rate;
 use super::{Evidence, fact, likely, planned_load};
 use crate::figures::{count, duration, percent, rate};
 use crate::summary_sentences::closed_latency;
@@ -259,7 +260,9 @@ fn by_probes(evidence: &Evidence, depth: f64) -> Option<Diagnosis> {
             LimitCause::TooDeep,
             format!("The target is the limit, and a deeper queue makes it slower: {both}."),
         )
-    } else if growth - error_at_edges(deeper) * growth <= MAX_GROWTH_OF_TARGET_LIMIT {
+    } else if growth - error_at_edges(deeper) * growth <= MAX_GROWTH_OF_TARGET_LIMIT
+        || is_used_up_beside_own_rate(evidence)
+    {
         target_or_ceiling(
             rate_shape(evidence, depth, usual, Some(deeper)),
             usual,

@@ -144,3 +144,23 @@ fn a_limit_of_the_control_group_is_named() {
         "it allows 2,000 reads per second on a",
     );
 }
+
+/// Another program reads 3,000 of the 5,000 per second of one server: what it does at a rate of its own leaves 2,000 at any depth. One
+/// that keeps 8 I/Os in flight beside one of this run has eight of nine of them, and 9 wait 200 us each.
+#[test]
+fn another_program_has_a_rate_of_its_own_or_a_share_of_the_queue() {
+    let server = "servers(count=1, service=200us)";
+    let foreign = "at = '0s', foreign_reads = '/dev/a', lasts = '100s'";
+    check(
+        (server, &[&format!("{foreign}, iops = 3000")]),
+        "--ioengine=libaio --iodepth=8",
+        ("target", "likely"),
+        "The device did 1.5 other I/Os for each of this run",
+    );
+    check(
+        (server, &[&format!("{foreign}, depth = 8")]),
+        "--ioengine=libaio --iodepth=1",
+        ("neighbour", "likely"),
+        "The device did 8 other I/Os for each of this run",
+    );
+}
