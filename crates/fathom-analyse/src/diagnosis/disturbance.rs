@@ -152,6 +152,14 @@ fn comes_first(
     }
 }
 
+/// The figures of a sentence that names another limit, where what disturbs the run comes first.
+fn figures_without_claim(sentence: String) -> String {
+    match sentence.split_once(": ") {
+        Some((claim, figures)) if claim.contains("limit") => format!("Otherwise {figures}"),
+        _ => sentence,
+    }
+}
+
 /// Adds what disturbs a run to its first cause, or puts it first where it takes more than is gained without the first cause.
 pub(super) fn add_shares(
     evidence: &Evidence,
@@ -170,7 +178,11 @@ pub(super) fn add_shares(
         {
             let others = std::mem::take(diagnosis);
             *diagnosis = likely(one.cause, one.sentence.clone(), "the same run without it");
-            diagnosis.sentences.extend(others.sentences);
+            let sentences = others.sentences.into_iter();
+            diagnosis.sentences.extend(match others.cause {
+                LimitCause::NotKnown => sentences.collect(),
+                _ => sentences.map(figures_without_claim).collect::<Vec<_>>(),
+            });
             diagnosis.evidence_for = others.evidence_for;
             gain_of_first = one.gain;
             continue;

@@ -281,6 +281,7 @@ fn by_probes(evidence: &Evidence, depth: f64) -> Option<Diagnosis> {
     let error = error_of_probe(deeper) * growth;
     let is_settled = match diagnosis.cause {
         LimitCause::Target => growth <= MAX_GROWTH_OF_TARGET_AS_FACT,
+        LimitCause::TooDeep => growth + error < MAX_GROWTH_OF_FALLING_RATE,
         LimitCause::QueueDepth => growth - error > MAX_GROWTH_OF_TARGET_LIMIT,
         LimitCause::Knee => {
             growth - error > MAX_GROWTH_OF_TARGET_LIMIT

@@ -127,20 +127,47 @@ fn run_twice() {
 
 /// What limits a run, by the counterfactual: the same machine with more I/Os in flight, or with a faster target.
 /// One server does 10,000 per second at any depth; 64 servers of 500 us do 2,000 per second for each I/O in flight, and a limit of
-/// 3,000 per second holds at any depth that exceeds it.
+/// 3,000 per second holds at any depth that exceeds it. Without other depths, the first I/O tells how many are in service where all take the
+/// same time, and nothing tells it where they do not.
 #[test]
 fn run_tells_what_limits_it() {
     let directory = place();
-    for (model, depth, cause, certainty) in [
-        ("servers(count=1, service=200us)", 8, "target", "fact"),
-        ("servers(count=64, service=500us)", 8, "queue_depth", "fact"),
+    for (model, depth, cause, certainty, without_probes) in [
+        (
+            "servers(count=1, service=200us)",
+            8,
+            "target",
+            "fact",
+            ("target", "likely"),
+        ),
+        (
+            "servers(count=64, service=500us)",
+            8,
+            "queue_depth",
+            "fact",
+            ("queue_depth", "likely"),
+        ),
+        (
+            "servers(count=64, service=500us, distribution=exponential)",
+            8,
+            "queue_depth",
+            "fact",
+            ("not_known", "not_known"),
+        ),
         (
             "limit(servers(count=64, service=500us), iops=3000)",
             32,
             "ceiling",
             "likely",
+            ("ceiling", "likely"),
         ),
-        ("servers(count=6, service=500us)", 4, "knee", "fact"),
+        (
+            "servers(count=6, service=500us)",
+            4,
+            "knee",
+            "fact",
+            ("queue_depth", "likely"),
+        ),
     ] {
         let line = format!(
             "run --name=a --rw=randread --bs=4k --direct=1 --ioengine=libaio --iodepth={depth} --filename=/dev/x --size=1g \
@@ -159,7 +186,11 @@ fn run_tells_what_limits_it() {
         let json: serde_json::Value =
             serde_json::from_str(&run(&["--no-probe"]).out).expect("JSON");
         let limit = &json["fathom"]["entries"][0]["limit"];
-        assert_eq!(limit["cause"], "not_known", "{model}: {limit}");
+        assert_eq!(
+            (limit["cause"].as_str(), limit["certainty"].as_str()),
+            (Some(without_probes.0), Some(without_probes.1)),
+            "{model}: {limit}"
+        );
     }
 }
 

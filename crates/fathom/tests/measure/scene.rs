@@ -7,7 +7,7 @@ use crate::machine::Watch;
 /// Of the judged attempts of a scene, so many percent must be right.
 const MIN_RIGHT_PERCENT: u32 = 95;
 /// Of all attempts of a scene, at most so many percent may be disturbed.
-const MAX_DISTURBED_PERCENT: u32 = 5;
+const MAX_UNJUDGED_PERCENT: u32 = 5;
 /// Reasons that are printed of each scene.
 const MAX_REASONS: usize = 5;
 
@@ -60,7 +60,7 @@ pub struct Judged {
 
 impl Judged {
     fn is_judged(&self) -> bool {
-        self.attempts > 0 && self.disturbed * 100 <= self.attempts * MAX_DISTURBED_PERCENT
+        self.attempts > 0 && self.disturbed * 100 <= self.attempts * MAX_UNJUDGED_PERCENT
     }
 
     pub fn has_passed(&self) -> bool {
