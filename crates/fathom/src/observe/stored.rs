@@ -99,7 +99,7 @@ fn observed_plan(
             "--time_based".to_owned(),
             format!(
                 "--runtime={}ms",
-                (observation.seconds() * 1e3).floor().max(1.0)
+                planned_milliseconds(observation.seconds())
             ),
         ]);
     }
@@ -240,4 +240,15 @@ fn messages(observation: &Observation) -> Vec<String> {
         ));
     }
     messages
+}
+
+/// The length of an observation as that of a plan. The last sample comes some milliseconds late, and two observations of the same time must
+/// have the same plan, or `fathom compare` refuses them.
+fn planned_milliseconds(seconds: f64) -> f64 {
+    let milliseconds = (seconds * 1e3).floor().max(1.0);
+    if milliseconds < 1e3 {
+        milliseconds
+    } else {
+        (milliseconds / 100.0).floor() * 100.0
+    }
 }
