@@ -111,7 +111,7 @@ fn observe(args: &ObserveArgs) -> Result<Outcome, String> {
         ) => return Ok(counters::observe(args, &target, &error, runtime, &style)),
         Err(error) => return Err(error.to_string()),
     };
-    let result = stored::result(&observation, started_unix_ns, host.finish());
+    let result = stored::result(&observation, runtime, started_unix_ns, host.finish());
     let text = if args.result.is_json() {
         let findings = result.as_ref().map(|(_, findings)| findings);
         let style = crate::output::answer_style();

@@ -23,7 +23,8 @@ const MIN_DEVIATION_IOS: f64 = 2.0;
 const MAX_ERROR_OF_PROBE: f64 = 0.02;
 /// I/Os of other programs that leave the rate of a target without variance as it is.
 const MAX_FOREIGN_PER_OWN_IO: f64 = 0.005;
-/// The same where a finding shows the ceiling.
+/// I/Os of other programs for each of the run up to which a finding of a ceiling is about the run. More of them at an even rate make the rest
+/// even as well.
 const MAX_FOREIGN_OF_FOUND_CEILING: f64 = 0.1;
 /// I/Os whose mean is the time of an I/O alone.
 const MIN_IOS_ALONE: u64 = 20;
@@ -37,9 +38,9 @@ const MAX_SPREAD_OF_CEILING: f64 = 1.02;
 
 /// What the shape of a rate that does not grow with the depth tells.
 pub(super) enum RateShape {
-    /// That of a ceiling.
+    /// It is that of a ceiling.
     Ceiling,
-    /// It does not vary, as that of a ceiling or of a target that takes the same time for each I/O.
+    /// It varies so little that it may be that of a ceiling or of a target that takes the same time for each I/O.
     Even,
     /// It varies as that of a target whose I/Os take different times, or is that of a whole number of servers.
     OfTarget,
@@ -63,7 +64,7 @@ pub(super) fn rate_shape(
         return RateShape::Ceiling;
     }
     let stays = deeper.is_none_or(|deeper| {
-        (deeper.iops / usual - 1.0).abs() <= error_of_probe(deeper).max(MAX_ERROR_OF_PROBE)
+        (deeper.iops / usual - 1.0).abs() <= error_of_probe(deeper, 2.0).max(MAX_ERROR_OF_PROBE)
     });
     let is_even =
         evidence.foreign_per_own_io <= MAX_FOREIGN_PER_OWN_IO && stays && is_rate_even(evidence);
@@ -95,24 +96,29 @@ pub(super) fn error_of_served(evidence: &Evidence) -> f64 {
     MIN_DISTANCE_FROM_WHOLE + evidence.effective_depth() / ios.max(1.0)
 }
 
-/// The variance of the I/Os of the intervals as a share of that of independent completions, which is their number. `None` with too few.
-fn variance_share(evidence: &Evidence) -> Option<f64> {
+/// The usual I/Os of an interval, and how far half of the intervals are from them. `None` with too few intervals.
+fn usual_and_distance(evidence: &Evidence) -> Option<(f64, f64)> {
     let counts = counts_of_whole_intervals(evidence);
     if counts.len() < MIN_INTERVALS_OF_USUAL_RATE {
         return None;
     }
-    let usual = median(counts.clone()).filter(|usual| *usual > 0.0)?;
+    let usual = median(counts.clone())?;
     let distance = median(counts.iter().map(|count| (count - usual).abs()).collect())?;
+    Some((usual, distance))
+}
+
+/// The variance of the I/Os of the intervals as a share of that of independent completions, which is their number. `None` with too few.
+fn variance_share(evidence: &Evidence) -> Option<f64> {
+    let (usual, distance) = usual_and_distance(evidence).filter(|(usual, _)| *usual > 0.0)?;
     Some((distance / MEDIAN_DISTANCE_PER_DEVIATION).powi(2) / usual)
 }
 
-/// The diagnosis of a rate with the shape of a ceiling.
-pub(super) fn ceiling(usual: f64, depths: &str) -> Diagnosis {
+/// The diagnosis of a rate with the shape of a ceiling; `figures` say what was measured.
+pub(super) fn ceiling(usual: f64, figures: &str) -> Diagnosis {
     likely(
         LimitCause::Ceiling,
         format!(
-            "A ceiling of about {} per second is probably the limit (of the volume, the provider or a controller), a deeper queue only adds \
-             waiting: {depths}.",
+            "A ceiling of about {} per second is probably the limit (of the volume, the provider or a controller){figures}.",
             rate(usual),
         ),
         "`fathom limits`, or the settings of the volume",
@@ -166,12 +172,7 @@ pub(super) fn ios_alone(evidence: &Evidence, depth: f64) -> Option<DepthProbe> {
 /// Whether the whole intervals differ by less than a rate that is reached rather than set. Independent completions vary by the square root
 /// of their number, and half of the intervals by two thirds of that.
 fn is_rate_even(evidence: &Evidence) -> bool {
-    let counts = counts_of_whole_intervals(evidence);
-    let Some(usual) = median(counts.clone()) else {
-        return false;
-    };
-    let distances = counts.iter().map(|count| (count - usual).abs()).collect();
-    let allowed = (MAX_DEVIATION_OF_CEILING * usual.sqrt()).max(MIN_DEVIATION_IOS);
-    counts.len() >= MIN_INTERVALS_OF_USUAL_RATE
-        && median(distances).is_some_and(|distance| distance <= allowed)
+    usual_and_distance(evidence).is_some_and(|(usual, distance)| {
+        distance <= (MAX_DEVIATION_OF_CEILING * usual.sqrt()).max(MIN_DEVIATION_IOS)
+    })
 }

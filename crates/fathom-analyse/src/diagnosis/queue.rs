@@ -61,12 +61,8 @@ fn from_one_depth(evidence: &Evidence, depth: f64, mean: f64) -> Diagnosis {
         return diagnosis;
     }
     let little = &evidence.entry().little;
-    // A synchronous engine has one I/O in flight for each job, whatever iodepth says.
-    let is_synchronous = evidence
-        .members()
-        .all(|member| member.job.engine.is_synchronous());
+    let (option, half, double) = other_depths(evidence, depth);
     let (sentence, settled_by) = if depth < 2.0 {
-        let option = if is_synchronous { "numjobs" } else { "iodepth" };
         (
             format!(
                 "One I/O at a time: {} per second at {} each. One depth does not tell what more in flight would reach; a run with \
@@ -83,26 +79,14 @@ fn from_one_depth(evidence: &Evidence, depth: f64, mean: f64) -> Diagnosis {
         } else {
             String::new()
         };
-        let (option, each) = if is_synchronous {
-            ("numjobs", depth)
-        } else {
-            ("iodepth", (depth / f64::from(jobs)).max(1.0))
-        };
-        let (half, double) = ((each / 2.0).ceil().max(1.0), each * 2.0);
         (
             format!(
                 "With {} in flight{of_jobs} an I/O takes {}. One depth does not tell whether the queue depth or the target is the limit; a run \
-                 with {option}={} and one with {option}={} do.",
+                 with {option}={half} and one with {option}={double} do.",
                 rate(depth),
                 duration(mean),
-                rate(half),
-                rate(double),
             ),
-            format!(
-                "the same load with {option}={} and {option}={}",
-                rate(half),
-                rate(double)
-            ),
+            format!("the same load with {option}={half} and {option}={double}"),
         )
     };
     Diagnosis {
@@ -110,6 +94,21 @@ fn from_one_depth(evidence: &Evidence, depth: f64, mean: f64) -> Diagnosis {
         settled_by: Some(settled_by),
         ..Diagnosis::default()
     }
+}
+
+/// The option that sets the depth of the load, with its values for half and for twice the depth. A synchronous engine has one I/O in flight
+/// for each job, whatever iodepth says.
+fn other_depths(evidence: &Evidence, depth: f64) -> (&'static str, String, String) {
+    let is_synchronous = evidence
+        .members()
+        .all(|member| member.job.engine.is_synchronous());
+    let jobs = f64::from(evidence.entry().members.max(1));
+    let (option, each) = if is_synchronous {
+        ("numjobs", depth)
+    } else {
+        ("iodepth", (depth / jobs).max(1.0))
+    };
+    (option, rate((each / 2.0).ceil().max(1.0)), rate(each * 2.0))
 }
 
 /// What one depth tells of a target that takes the same time for each I/O: how many it has in service, from the first I/O, which found an
@@ -125,6 +124,7 @@ fn from_even_rate(evidence: &Evidence, depth: f64, mean: f64) -> Option<Diagnosi
         duration(mean)
     );
     if matches!(shape, RateShape::Ceiling) {
+        let figures = format!(", because the rate does not vary, as one that is set: {figures}");
         return Some(ceiling(usual, &figures));
     }
     if depth < 2.0 {
@@ -154,23 +154,26 @@ fn from_even_rate(evidence: &Evidence, depth: f64, mean: f64) -> Option<Diagnosi
             ),
         )
     };
-    Some(likely(
-        cause,
-        sentence,
-        &format!("the same load with iodepth={}", rate(depth * 2.0)),
-    ))
+    let (option, _, double) = other_depths(evidence, depth);
+    let settled_by = format!("the same load with {option}={double}");
+    Some(likely(cause, sentence, &settled_by))
 }
 
-/// I/Os per second in the usual intervals of the run: those near the median, which a stop or a stall of less than half of the run does not change, as
-/// the probes were not disturbed by it either.
+/// I/Os per second in the usual intervals of the run: those near the median, which a stop or a stall does not change, as the
+/// probes were not disturbed by it either.
 pub(super) fn usual_rate(evidence: &Evidence) -> f64 {
-    let counts = counts_of_whole_intervals(evidence);
+    let mut counts = counts_of_whole_intervals(evidence);
+    let intervals = counts.len();
+    if median(counts.clone()) == Some(0.0) {
+        // A standstill of more than half of the run is no usual rate either.
+        counts.retain(|ios| *ios > 0.0);
+    }
     let series = &evidence.entry().series;
     let longest = series.iter().map(|interval| interval.length).max();
     let (Some(length), Some(middle)) = (longest, median(counts.clone())) else {
         return evidence.entry().little.iops;
     };
-    if counts.len() < MIN_INTERVALS_OF_USUAL_RATE || middle <= 0.0 {
+    if counts.len() < MIN_INTERVALS_OF_USUAL_RATE {
         return evidence.entry().little.iops;
     }
     // I/Os of one depth may complete together at an edge, and independent ones vary by the root of their number: the mean of all such
@@ -182,7 +185,7 @@ pub(super) fn usual_rate(evidence: &Evidence) -> f64 {
         .copied()
         .filter(|ios| (ios - middle).abs() <= distance)
         .collect();
-    if usual.len() == counts.len() {
+    if usual.len() == intervals {
         return evidence.entry().little.iops;
     }
     usual.iter().sum::<f64>() / usual.len().max(1) as f64 / length.as_secs_f64().max(1e-9)
@@ -260,14 +263,12 @@ fn by_probes(evidence: &Evidence, depth: f64) -> Option<Diagnosis> {
             LimitCause::TooDeep,
             format!("The target is the limit, and a deeper queue makes it slower: {both}."),
         )
-    } else if growth - error_at_edges(deeper) * growth <= MAX_GROWTH_OF_TARGET_LIMIT
-        || is_used_up_beside_own_rate(evidence)
-    {
+    } else if let Some(gain) = gain_of_used_up_target(evidence, deeper, growth) {
         target_or_ceiling(
             rate_shape(evidence, depth, usual, Some(deeper)),
             usual,
             "is the limit",
-            &both,
+            &format!(", {gain}: {both}"),
         )
     } else {
         fact(
@@ -278,7 +279,7 @@ fn by_probes(evidence: &Evidence, depth: f64) -> Option<Diagnosis> {
             ),
         )
     };
-    let error = error_of_probe(deeper) * growth;
+    let error = error_of_probe(deeper, 2.0) * growth;
     let is_settled = match diagnosis.cause {
         LimitCause::Target => growth <= MAX_GROWTH_OF_TARGET_AS_FACT,
         LimitCause::TooDeep => growth + error < MAX_GROWTH_OF_FALLING_RATE,
@@ -299,13 +300,29 @@ fn by_probes(evidence: &Evidence, depth: f64) -> Option<Diagnosis> {
     Some(diagnosis)
 }
 
-/// The diagnosis of a rate that twice the depth does not raise; `relation` says what the target has to do with it.
-fn target_or_ceiling(shape: RateShape, usual: f64, relation: &str, depths: &str) -> Diagnosis {
-    let text = |or: &str| {
-        format!("The target{or} {relation}, a deeper queue only adds waiting: {depths}.")
-    };
+/// What twice the depth gains where the target is the limit, as a phrase; `None` where it is not the limit.
+fn gain_of_used_up_target(evidence: &Evidence, deeper: &DepthProbe, growth: f64) -> Option<String> {
+    if growth <= MAX_GROWTH_OF_TARGET_LIMIT {
+        Some("a deeper queue only adds waiting".to_owned())
+    } else if is_used_up_beside_own_rate(evidence) {
+        Some("more in flight do not raise what it does for all programs together".to_owned())
+    } else {
+        let error = error_of_probe(deeper, 1.0);
+        (growth - error * growth <= MAX_GROWTH_OF_TARGET_LIMIT).then(|| {
+            format!(
+                "what a deeper queue gains is within the error of its short measurement ({})",
+                percent(100.0 * error)
+            )
+        })
+    }
+}
+
+/// The diagnosis of a rate that twice the depth does not raise; `relation` says what the target has to do with it, and `figures` what was
+/// measured.
+fn target_or_ceiling(shape: RateShape, usual: f64, relation: &str, figures: &str) -> Diagnosis {
+    let text = |or: &str| format!("The target{or} {relation}{figures}.");
     match shape {
-        RateShape::Ceiling => ceiling(usual, depths),
+        RateShape::Ceiling => ceiling(usual, figures),
         RateShape::Even => likely(
             LimitCause::Target,
             text(", or a ceiling of its volume,"),
@@ -315,17 +332,11 @@ fn target_or_ceiling(shape: RateShape, usual: f64, relation: &str, depths: &str)
     }
 }
 
-/// Relative error of the rate of a probe: twice the standard error of a count of the half of its I/Os that is not at its edges, or the I/Os
+/// Relative error of the rate of a probe: so many standard errors of a count of the half of its I/Os that is not at its edges, or the I/Os
 /// of one depth that complete together.
-pub(super) fn error_of_probe(probe: &DepthProbe) -> f64 {
+pub(super) fn error_of_probe(probe: &DepthProbe, standard_errors: f64) -> f64 {
     let ios = (probe.ios as f64).max(1.0);
-    (2.0 / (ios / 2.0).sqrt()).max(f64::from(probe.depth) / ios)
-}
-
-/// Relative error of the rate of a probe from I/Os of one depth that complete together, and half of that of their count.
-fn error_at_edges(probe: &DepthProbe) -> f64 {
-    let ios = (probe.ios as f64).max(1.0);
-    (1.0 / (ios / 2.0).sqrt()).max(f64::from(probe.depth) / ios)
+    (standard_errors / (ios / 2.0).sqrt()).max(f64::from(probe.depth) / ios)
 }
 
 fn make_likely(diagnosis: &mut Diagnosis) {
@@ -403,19 +414,30 @@ pub(super) fn probed_rate(evidence: &Evidence) -> Option<Diagnosis> {
     // A probe begins without a backlog, so that its queue is not full where the planned rate is near that of the target.
     let is_filled =
         deeper.iops * deeper.mean_ns / 1e9 >= FILLED_PROBE_SHARE * f64::from(deeper.depth);
-    let half_suffices = shallower
-        .is_some_and(|probe| probe.iops * MAX_GROWTH_OF_TARGET_LIMIT >= usual && !is_filled);
-    let is_target = half_suffices || growth <= between;
-    let mut diagnosis = if is_target {
-        let shape = rate_shape(evidence, depth, usual, Some(deeper));
-        target_or_ceiling(shape, usual, &format!("does not reach {planned}"), &both)
+    let sufficient =
+        shallower.filter(|probe| probe.iops * MAX_GROWTH_OF_TARGET_LIMIT >= usual && !is_filled);
+    let relation = format!("does not reach {planned}");
+    let shape = || rate_shape(evidence, depth, usual, Some(deeper));
+    let mut diagnosis = if let Some(probe) = sufficient {
+        let figures = format!(
+            ", and half of the depth suffices for its rate: {} in flight reach {} per second, {} reach {}",
+            rate(depth),
+            rate(usual),
+            probe.depth,
+            rate(probe.iops)
+        );
+        target_or_ceiling(shape(), usual, &relation, &figures)
+    } else if growth <= between {
+        let figures = format!(", a deeper queue only adds waiting: {both}");
+        target_or_ceiling(shape(), usual, &relation, &figures)
     } else {
         fact(
             LimitCause::QueueDepth,
             format!("The queue depth is too small for {planned}: {both}."),
         )
     };
-    let is_settled = !half_suffices && (growth - between).abs() >= error_of_probe(deeper);
+    let is_settled =
+        sufficient.is_none() && (growth - between).abs() >= error_of_probe(deeper, 2.0);
     if !is_settled && diagnosis.certainty == Certainty::Fact {
         make_likely(&mut diagnosis);
     }

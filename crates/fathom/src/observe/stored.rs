@@ -1,5 +1,7 @@
 //! An observation as a run of the store: a job for each device and direction, with the latencies of its requests.
 
+use std::time::Duration;
+
 use fathom_cli::ObserveArgs;
 use fathom_model::{
     ClockFacts, Counts, DirectionRecording, Findings, HostRecording, Interval, IntervalDirection,
@@ -13,9 +15,10 @@ use crate::result_store::{self, RunWriter};
 use crate::session::Session;
 use crate::this_machine::ThisMachine;
 
-/// The observation as the result of a run; `None` without I/O.
+/// The observation, for which `planned` was asked, as the result of a run; `None` without I/O.
 pub fn result(
     observation: &Observation,
+    planned: Duration,
     started_unix_ns: u64,
     host: HostRecording,
 ) -> Option<(Recording, Findings)> {
@@ -33,7 +36,7 @@ pub fn result(
     if parts.is_empty() {
         return None;
     }
-    match recording(observation, &parts, started_unix_ns) {
+    match recording(observation, planned, &parts, started_unix_ns) {
         Ok(mut recording) => {
             recording.host = host;
             let findings = fathom_analyse::findings(&recording);
@@ -69,8 +72,12 @@ pub fn store(
 /// The plan that has the names, directions and sizes of what was observed.
 fn observed_plan(
     observation: &Observation,
+    planned: Duration,
     parts: &[(DeviceNumber, IoDirection)],
 ) -> Result<Plan, String> {
+    // The last sample comes after the end, and two observations of the same time must have the same plan, or `fathom compare` refuses
+    // them. One that was interrupted is shorter.
+    let milliseconds = observation.seconds().min(planned.as_secs_f64()) * 1e3;
     let mut line = Vec::new();
     for (number, direction) in parts {
         let summary = observation.summary.devices[number].direction(*direction);
@@ -97,10 +104,7 @@ fn observed_plan(
             format!("--bsrange={smallest}-{largest}"),
             format!("--size={}", largest.max(1 << 20)),
             "--time_based".to_owned(),
-            format!(
-                "--runtime={}ms",
-                planned_milliseconds(observation.seconds())
-            ),
+            format!("--runtime={}ms", milliseconds.floor().max(1.0)),
         ]);
     }
     let text = |problems: Vec<fathom_plan::Diagnostic>| {
@@ -115,10 +119,11 @@ fn observed_plan(
 
 fn recording(
     observation: &Observation,
+    planned: Duration,
     parts: &[(DeviceNumber, IoDirection)],
     started_unix_ns: u64,
 ) -> Result<Recording, String> {
-    let mut plan = observed_plan(observation, parts)?;
+    let mut plan = observed_plan(observation, planned, parts)?;
     let interval_ns = observation.summary.interval_ns;
     plan.interval = Nanos::new(interval_ns);
     let elapsed = Nanos::new(observation.summary.end_ns - observation.summary.start_ns);
@@ -240,15 +245,4 @@ fn messages(observation: &Observation) -> Vec<String> {
         ));
     }
     messages
-}
-
-/// The length of an observation as that of a plan. The last sample comes some milliseconds late, and two observations of the same time must
-/// have the same plan, or `fathom compare` refuses them.
-fn planned_milliseconds(seconds: f64) -> f64 {
-    let milliseconds = (seconds * 1e3).floor().max(1.0);
-    if milliseconds < 1e3 {
-        milliseconds
-    } else {
-        (milliseconds / 100.0).floor() * 100.0
-    }
 }

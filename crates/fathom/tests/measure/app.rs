@@ -7,11 +7,39 @@ use fathom_testkit::Need;
 use fathom_testkit::{DeviceOptions, FaultDevice, FsKind, Latency, LoopDevice, LoopOptions, Mount};
 use serde_json::Value;
 
-pub const SCENES: &[Scene] = &[Scene::check(
-    "a comparison says what each transaction cost",
-    &[Need::Fuse, Need::Loop],
-    r1444_a_comparison_says_what_each_transaction_cost,
-)];
+pub const SCENES: &[Scene] = &[
+    Scene::check(
+        "a comparison says what each transaction cost",
+        &[Need::Fuse, Need::Loop],
+        r1444_a_comparison_says_what_each_transaction_cost,
+    ),
+    Scene::check(
+        "less memory means smaller reads",
+        &[Need::Root, Need::Postgres],
+        less_memory_means_smaller_reads,
+    ),
+];
+
+/// With memory for all of the data, the kernel reads ahead, and what is read are a few large pieces; with little memory, each point query
+/// reads single pages. Where nearly nothing is read, the mean size is that of a few pages.
+fn less_memory_means_smaller_reads() -> Result<(), String> {
+    const SECONDS: f64 = 3.0;
+    let place = place();
+    let line = "postgres PATH --scale=5 --clients=2 --runtime=3s --warmup=1s --transaction=select-only --memory=100%,6% --json --no-store";
+    let done = app(line, place.path());
+    if done.err.contains("cannot limit the memory") {
+        return Err("no group with the memory controller can be created here".to_owned());
+    }
+    let done = done.expect(0);
+    let result: Value = serde_json::from_str(&done.out).map_err(|error| error.to_string())?;
+    let rows = &result["memory"]["rows"];
+    let figure = |row: usize, name: &str| rows[row][name].as_f64().unwrap_or_default();
+    let is_read = figure(0, "reads_per_second") * SECONDS >= 500.0;
+    if is_read && figure(0, "mean_read_bytes") <= figure(1, "mean_read_bytes") {
+        return Err(format!("{rows}"));
+    }
+    Ok(())
+}
 
 /// Regression 1444: `fathom compare` did not say why two results of a database differ. A device takes 2 ms for a flush, another one
 /// 10 ms: that is what differs. On the first one the rollback journal makes it slower as well: the documentation of SQLite has three
