@@ -108,10 +108,10 @@ impl Device {
     }
 }
 
-/// 200 repetitions at each multiple of the limit: at most 1 % wrong at each. At 0.5 and 2 times the limit at least
+/// 100 repetitions at each multiple of the limit: at most 1 % wrong at each. At 0.5 and 2 times the limit at least
 /// `least_decided` percent are decided.
 fn repetitions(device: Device, rate: f64, least_decided: u64) {
-    const REPETITIONS: u64 = 200;
+    const REPETITIONS: u64 = 100;
     let mut table = String::new();
     for factor in [0.5, 0.8, 0.95, 1.05, 1.25, 2.0] {
         let right = if factor < 1.0 {

@@ -264,7 +264,7 @@ fn cuts(short: u64) -> u64 {
 #[test]
 fn an_honest_device_causes_no_alarm() {
     let mut checked = 0;
-    let cuts = cuts(1000);
+    let cuts = cuts(200);
     for seed in 0..cuts / SERIES {
         let results = series(CacheFault::Honest, seed);
         for result in &results {
@@ -278,7 +278,7 @@ fn an_honest_device_causes_no_alarm() {
 
 /// The name of each fault after at most five cuts, for every series of cuts.
 fn named(fault: CacheFault, expected: CauseKind) {
-    for seed in 0..cuts(250) / SERIES {
+    for seed in 0..cuts(50) / SERIES {
         let results = series(fault, seed);
         let causes = diagnose(&results);
         let kinds: Vec<CauseKind> = causes.iter().map(|cause| cause.cause).collect();

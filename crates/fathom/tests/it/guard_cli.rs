@@ -624,7 +624,10 @@ fn a_device_that_shrinks_during_the_run_ends_it() {
         device.path().display()
     );
     let running = start(program(split_args(&line)));
-    std::thread::sleep(std::time::Duration::from_millis(1500));
+    common::wait_until("it writes", || {
+        use std::os::unix::fs::MetadataExt;
+        std::fs::metadata(&image).is_ok_and(|facts| facts.blocks() > 0)
+    });
     std::fs::OpenOptions::new()
         .write(true)
         .open(&image)

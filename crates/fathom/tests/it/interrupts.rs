@@ -363,7 +363,7 @@ fn an_ignored_hangup_stays_ignored() {
     let mut command = Command::new("sh");
     command.args([
         "-c",
-        "trap '' HUP; exec \"$0\" run --name=x --ioengine=null --size=1g --time_based --runtime=2",
+        "trap '' HUP; exec \"$0\" run --name=x --ioengine=null --size=1g --rate_iops=1000 --time_based --runtime=2",
         FATHOM,
     ]);
     command.env("FATHOM_STORE", "none");

@@ -415,7 +415,7 @@ fn failed_ios_are_counted_as_errors() {
 fn the_file_is_replaced_at_once() {
     let directory = Scratch::new().expect("a directory");
     let file = directory.join("fathom.prom");
-    let line = "run --no-store --name=j --ioengine=null --size=1g --time_based --runtime=1500ms --format=openmetrics -o fathom.prom";
+    let line = "run --no-store --name=j --ioengine=null --size=1g --rate_iops=1000 --time_based --runtime=1500ms --format=openmetrics -o fathom.prom";
     let begin = || {
         let mut command = program(split_args(line));
         command.current_dir(directory.path());

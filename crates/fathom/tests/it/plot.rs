@@ -222,7 +222,7 @@ fn regression_0790_lat_of_an_own_run_is_its_clat() {
 fn a_heat_map_has_any_two_axes() {
     let scratch = Scratch::new().expect("a directory");
     let store = format!("--store={}", scratch.join("store.db").display());
-    let line = "sweep --set=ioengine=null --set=size=1g --set=rw=randread --axis bs=4k,16k,64k --axis iodepth=1,2 --runtime=200ms";
+    let line = "sweep --set=ioengine=null --set=size=1g --set=rw=randread --set=rate_iops=1000 --axis bs=4k,16k,64k --axis iodepth=1,2 --runtime=200ms";
     let job = scratch.join("load.fio");
     std::fs::write(&job, "[load]\nioengine=null\nsize=1g\nrw=randread\n").expect("a file");
     fathom(

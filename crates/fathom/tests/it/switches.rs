@@ -12,7 +12,7 @@ use crate::peer::{Completed, FATHOM_FIO, FIO};
 use fathom_testkit::{Scratch, require};
 
 const NULL: &str = "--name=j --ioengine=null --size=64k";
-const LONG: &str = "--name=j --ioengine=null --size=1g --time_based --runtime=3";
+const LONG: &str = "--name=j --ioengine=null --size=1g --rate_iops=1000 --time_based --runtime=3";
 const FILE: &str = "--name=j --filename=data --size=64k --bs=4k --rw=write";
 
 /// The result of a command line: the output of the program and the files of its directory.

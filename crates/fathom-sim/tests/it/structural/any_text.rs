@@ -108,14 +108,14 @@ fn changed_texts_are_built_or_refused() {
     let mut random = Random(16);
     let mut built = 0;
     let mut slowest = (Duration::ZERO, String::new());
-    for _ in 0..3000 {
+    for _ in 0..1000 {
         let text = changed(&mut random);
         let start = Instant::now();
         built += build(&text);
         slowest = slowest.max((start.elapsed(), text));
     }
     // Some changes leave a device: those of spaces, sources and digits.
-    assert!(built > 100, "{built}");
+    assert!(built > 30, "{built}");
     // An order of magnitude more than any takes on a busy machine.
     assert!(slowest.0 < Duration::from_secs(60), "{slowest:?}");
 }

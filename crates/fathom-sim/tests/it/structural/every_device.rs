@@ -125,9 +125,7 @@ fn completions(text: &str, seed: u64, count: u64) -> Vec<SimCompletion> {
 #[test]
 fn every_request_completes_once() {
     for text in DEVICES {
-        for seed in 1..=3 {
-            assert_eq!(completions(text, seed, 1500).len(), 1500, "{text}");
-        }
+        assert_eq!(completions(text, 1, 1500).len(), 1500, "{text}");
     }
 }
 
