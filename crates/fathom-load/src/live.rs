@@ -55,6 +55,8 @@ pub(crate) struct Live {
     sync_io: AtomicU64,
     /// Lateness of the last submission of an open loop.
     pub late_ns: AtomicU64,
+    /// When the coordinator started it, nanoseconds since the start of the run.
+    pub started_ns: AtomicU64,
     /// A snapshot of the recording has been requested.
     snapshot_request: AtomicBool,
     /// The progress of the writes has been requested.

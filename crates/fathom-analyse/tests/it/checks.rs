@@ -6,14 +6,14 @@ use fathom_model::*;
 
 const KIB: u64 = 1024;
 
-fn one(figures: ImportedFigures) -> CheckInput {
+pub fn one(figures: ImportedFigures) -> CheckInput {
     CheckInput {
         results: vec![figures],
         ..CheckInput::default()
     }
 }
 
-fn latency(n: u64, max: u64, percentiles: &[(f64, u64)]) -> ImportedLatency {
+pub fn latency(n: u64, max: u64, percentiles: &[(f64, u64)]) -> ImportedLatency {
     ImportedLatency {
         direction: Direction::Read,
         kind: "clat",
@@ -27,7 +27,7 @@ fn latency(n: u64, max: u64, percentiles: &[(f64, u64)]) -> ImportedLatency {
 }
 
 /// A result whose percentiles all have one value.
-fn listed(n: u64, max: u64, ns: u64) -> ImportedFigures {
+pub fn listed(n: u64, max: u64, ns: u64) -> ImportedFigures {
     ImportedFigures {
         latencies: vec![latency(n, max, &[(50.0, ns), (99.0, ns)])],
         ..ImportedFigures::default()
@@ -42,7 +42,7 @@ struct FaultyFigures {
     input: CheckInput,
 }
 
-fn stream(iops: f64, latency_us: Option<f64>) -> Vec<ImportedDirection> {
+pub fn stream(iops: f64, latency_us: Option<f64>) -> Vec<ImportedDirection> {
     vec![ImportedDirection {
         direction: Direction::Read,
         iops,
@@ -58,12 +58,12 @@ fn result(imported: ImportedFigures) -> CheckInput {
     }
 }
 
-fn claim(imported: ImportedFigures, claims: AuthorClaims) -> CheckInput {
+pub fn claim(imported: ImportedFigures, claims: AuthorClaims) -> CheckInput {
     result(ImportedFigures { claims, ..imported })
 }
 
 /// Random reads of 4 KiB, one at a time.
-fn reads(iops: f64, latency_us: Option<f64>) -> ImportedFigures {
+pub fn reads(iops: f64, latency_us: Option<f64>) -> ImportedFigures {
     ImportedFigures {
         rw: Some("randread".into()),
         streams: stream(iops, latency_us),
@@ -75,7 +75,7 @@ fn reads(iops: f64, latency_us: Option<f64>) -> ImportedFigures {
     }
 }
 
-fn on(link: &str, imported: ImportedFigures) -> ImportedFigures {
+pub fn on(link: &str, imported: ImportedFigures) -> ImportedFigures {
     ImportedFigures {
         link: Some(link.parse().expect("a link")),
         links: 1,
@@ -83,7 +83,7 @@ fn on(link: &str, imported: ImportedFigures) -> ImportedFigures {
     }
 }
 
-fn sheet() -> SpecSheet {
+pub fn sheet() -> SpecSheet {
     let figure = SpecFigure {
         direction: Direction::Read,
         random: true,

@@ -11,6 +11,7 @@ mod ledger;
 mod page;
 mod provider_limits;
 mod sample;
+mod scenes;
 mod summaries;
 mod summary_sentences;
 mod transaction_costs;

@@ -1,11 +1,12 @@
 //! Estimates for the progress line: current rates, and the expected end of the run.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use fathom_model::{Direction, Job, LiveRate, Nanos, PerDirection, Plan};
 
 use super::layout::PreparedFiles;
+use super::start_order::StartOrder;
 use crate::budget::Budget;
 use crate::live::{Live, Phase};
 
@@ -49,7 +50,7 @@ impl Rates {
 
 /// Expected length of the run; `None` while the end of a job cannot be estimated.
 pub(super) fn expected(
-    plan: &Plan,
+    (plan, start_order): (&Plan, &StartOrder),
     files: &PreparedFiles,
     lives: &[Arc<Live>],
     now: Nanos,
@@ -62,15 +63,20 @@ pub(super) fn expected(
         }
         let duration = match lives[index].phase() {
             Phase::Done | Phase::Failed => Nanos::ZERO,
-            Phase::Waiting | Phase::Preparing => max_duration(job)?,
-            _ => time_left(job, files.region_bytes(index), &lives[index], now)?,
+            Phase::Waiting => max_duration(job)?.saturating_add(start_order.delay_left(index, now)),
+            Phase::Preparing => max_duration(job)?,
+            _ => {
+                let started = Nanos::new(lives[index].started_ns.load(Relaxed));
+                let ran = now.saturating_sub(started);
+                time_left(job, files.region_bytes(index), &lives[index], ran)?
+            }
         };
         before_stonewall = before_stonewall.max(duration);
     }
     Some(now.saturating_add(left).saturating_add(before_stonewall))
 }
 
-/// The longest time that a job which has not started can take.
+/// The longest time that a job can take from its start.
 fn max_duration(job: &Job) -> Option<Nanos> {
     let by_log = job
         .pace
@@ -82,37 +88,42 @@ fn max_duration(job: &Job) -> Option<Nanos> {
         job.limits
             .runtime
             .or(by_log)?
-            .saturating_add(job.limits.ramp)
-            .saturating_add(job.start.delay.1),
+            .saturating_add(job.limits.ramp),
     )
 }
 
-/// Time that a running job still needs: by its bytes, at most by its runtime.
-fn time_left(job: &Job, region: u64, live: &Live, now: Nanos) -> Option<Nanos> {
-    let by_time = max_duration(job).map(|duration| duration.saturating_sub(now));
+/// Time that a job still needs which has run for `ran`: by its bytes and its I/Os, at most by its runtime.
+fn time_left(job: &Job, region: u64, live: &Live, ran: Nanos) -> Option<Nanos> {
+    let by_time = max_duration(job).map(|duration| duration.saturating_sub(ran));
+    let total = |of: &[AtomicU64; 3]| of.iter().map(|one| one.load(Relaxed)).sum::<u64>();
     let budget = Budget::new(job, region);
-    let amount = if let Some(replay) = &job.pace.replay {
-        replay
-            .bytes
-            .0
-            .iter()
-            .fold(0, |sum: u64, bytes| sum.saturating_add(*bytes))
-    } else if budget.bytes != u64::MAX {
-        budget.bytes
-    } else {
-        region.saturating_mul(budget.passes)
-    };
-    let done: u64 = live.bytes.iter().map(|bytes| bytes.load(Relaxed)).sum();
-    // A log has its own times. Only without them does its duration follow from its bytes.
-    let timed = job
-        .pace
-        .replay
-        .as_ref()
-        .is_some_and(|replay| !replay.length.is_zero());
-    let by_bytes = (!timed && budget.passes != u64::MAX && done > 0 && amount >= done)
-        .then(|| Nanos::new((now.get() as f64 / done as f64 * (amount - done) as f64) as u64));
-    match (by_time, by_bytes) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
+    let by_bytes =
+        bytes_of(job, &budget, region).and_then(|bytes| by_amount(ran, total(&live.bytes), bytes));
+    let by_ios = (budget.ios != u64::MAX)
+        .then(|| by_amount(ran, total(&live.ios), budget.ios))
+        .flatten();
+    [by_time, by_bytes, by_ios].into_iter().flatten().min()
+}
+
+/// All bytes of a job; `None` where its end does not depend on them.
+fn bytes_of(job: &Job, budget: &Budget, region: u64) -> Option<u64> {
+    match &job.pace.replay {
+        // A log has its own times. Only without them does its duration follow from its bytes.
+        Some(replay) if replay.length.is_zero() => {
+            let sum = |sum: u64, bytes: &u64| sum.saturating_add(*bytes);
+            Some(replay.bytes.0.iter().fold(0, sum))
+        }
+        Some(_) => None,
+        None if budget.bytes != u64::MAX => Some(budget.bytes),
+        None if budget.passes != u64::MAX => Some(region.saturating_mul(budget.passes)),
+        None => None,
     }
+}
+
+/// The time that the rest of an amount takes at the mean rate so far.
+fn by_amount(ran: Nanos, done: u64, amount: u64) -> Option<Nanos> {
+    let rest = amount.checked_sub(done).filter(|_| done > 0)?;
+    Some(Nanos::new(
+        (ran.get() as f64 / done as f64 * rest as f64) as u64,
+    ))
 }

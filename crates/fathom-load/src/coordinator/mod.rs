@@ -16,6 +16,7 @@ mod verify_states;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
 use std::time::Duration;
 
@@ -370,6 +371,9 @@ impl<H: Host> Coordinator<H> {
             job_archive: self.archive.as_ref().map(|archive| archive.for_job(index)),
             results: self.results.clone(),
         };
+        self.lives[index]
+            .started_ns
+            .store(self.clock.now().get(), Relaxed);
         match self.host.spawn(&self.plan.jobs[index].name, start) {
             Ok(thread) => self.threads[index] = Some(thread),
             Err(error) => {
@@ -520,7 +524,6 @@ impl<H: Host> Coordinator<H> {
 
     /// The recording of a worker that left none.
     fn dead_worker_recording(&self, index: usize, why: &str, now: Nanos) -> JobRecording {
-        use std::sync::atomic::Ordering::Relaxed;
         let live = &self.lives[index];
         let mut recording = job_recording::failed(
             &self.plan.jobs[index],
@@ -568,7 +571,6 @@ impl<H: Host> Coordinator<H> {
             .jobs
             .iter()
             .any(|job| job.pace.rate.iter().any(|(_, rate)| rate.is_some()));
-        use std::sync::atomic::Ordering::Relaxed;
         let lateness = self
             .lives
             .iter()
@@ -579,7 +581,12 @@ impl<H: Host> Coordinator<H> {
             jobs,
             open_files,
             elapsed,
-            expected: estimate::expected(&self.plan, &self.files, &self.lives, elapsed),
+            expected: estimate::expected(
+                (&self.plan, &self.start_order),
+                &self.files,
+                &self.lives,
+                elapsed,
+            ),
             rates: self.rates.update(&self.lives, elapsed),
             layout: None,
             lateness: open_loop.then_some(Nanos::new(lateness)),

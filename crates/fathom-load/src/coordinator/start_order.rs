@@ -66,6 +66,12 @@ impl StartOrder {
         now >= since.saturating_add(self.delays[job])
     }
 
+    /// What is left of the delay of a job that has not started.
+    pub fn delay_left(&self, job: usize, now: Nanos) -> Nanos {
+        let waited = self.free_since[job].map_or(Nanos::ZERO, |since| now.saturating_sub(since));
+        self.delays[job].saturating_sub(waited)
+    }
+
     /// Jobs that run between the same two stonewalls as `job`.
     pub fn same_barrier(&self, job: usize) -> Vec<usize> {
         (0..self.barriers.len())

@@ -519,6 +519,7 @@ impl PreparedLoad for SimLoad<'_> {
     fn run(self: Box<Self>, plan: Plan, hooks: RunHooks<'_>) -> Result<Recording, LoadError> {
         let machine = self.0;
         let buffered = plan.jobs.iter().any(|job| !job.files.direct);
+        let is_blame_wanted = crate::blame::is_wanted(&plan);
         let mut paths: Vec<PathBuf> = target_paths(&plan).map(Path::to_owned).collect();
         let mut recording = run_load(plan, Arc::clone(&machine.host), hooks)?;
         recording.clock = ClockFacts {
@@ -548,6 +549,11 @@ impl PreparedLoad for SimLoad<'_> {
             }
         }
         recording.targets = targets.into_iter().map(|(_, target)| target).collect();
+        if is_blame_wanted {
+            recording
+                .messages
+                .push("no blame sheet: a simulated machine has no block layer to trace".to_owned());
+        }
         if buffered {
             recording.messages.push(
                 "buffered I/O was simulated as direct I/O: a simulated device has no page cache"

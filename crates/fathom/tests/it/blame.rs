@@ -276,3 +276,19 @@ fn only_fathom_run_knows_the_option() {
     let refused = fathom(["fio", "--blame", "--parse-only", job]).expect(1);
     assert!(refused.err.contains("--blame"), "{}", refused.err);
 }
+
+/// Regression 1472: on a simulated machine `--blame` had no effect, and nothing said so.
+#[test]
+fn a_simulated_machine_says_that_it_has_no_sheet() {
+    let ran = fathom(arguments(
+        Path::new("/dev/x"),
+        "--no-store --size=1m --machine=servers(service=1ms)",
+    ));
+    let ran = ran.expect(0);
+    assert!(ran.json().0["fathom"]["blame"].is_null(), "{}", ran.out);
+    assert!(
+        ran.out.contains("no blame sheet: a simulated machine"),
+        "{}",
+        ran.out
+    );
+}

@@ -74,4 +74,5 @@ mod tidy;
 mod verify_faults;
 mod verify_fio;
 mod verify_memory;
+mod virtual_time;
 mod witness;

@@ -11,63 +11,6 @@ fn quick(rest: &str) -> Vec<String> {
     split_args(&format!("quick {rest}"))
 }
 
-#[test]
-fn a_directory_is_measured_in_the_given_time_and_left_unchanged() {
-    let scratch = Scratch::new().expect("a directory");
-    let report = Scratch::new().expect("a directory");
-    let junit = report.join("quick.xml");
-    let ran = fathom(quick(&format!(
-        "{} --runtime=10s --json --no-store --junit={}",
-        scratch.path().display(),
-        junit.display()
-    )));
-    let json = ran.expect(0).json();
-    let cases = std::fs::read_to_string(junit).expect("test cases");
-    let verdict = json.text("/fathom/verdict");
-    assert!(
-        cases
-            .contains("<testsuite name=\"fathom quick\" tests=\"1\" failures=\"0\" skipped=\"0\">")
-            && cases.contains("name=\"verdict\"><system-out>"),
-        "{cases}"
-    );
-    assert!(cases.contains(verdict), "{verdict}: {cases}");
-    let jobs = json
-        .0
-        .pointer("/jobs")
-        .and_then(|all| all.as_array())
-        .expect("jobs")
-        .len();
-    assert_eq!(jobs, 12);
-    for job in 0..jobs {
-        let ios: f64 = ["read", "write"]
-            .iter()
-            .map(|direction| json.number(&format!("/jobs/{job}/{direction}/total_ios")))
-            .sum();
-        assert!(ios > 0.0, "measurement {job} did no I/O");
-    }
-    let us = |name: &str| {
-        let option = json.text(&format!("/global options/{name}"));
-        option
-            .trim_end_matches("us")
-            .parse::<f64>()
-            .unwrap_or_else(|_| panic!("{name}={option}"))
-    };
-    // Each measurement takes at least its planned time, and all of them are planned within the requested time.
-    for job in 0..jobs {
-        let took = json.number(&format!("/jobs/{job}/job_runtime"));
-        assert!(took >= (us("runtime") / 1e3).floor(), "{job}: {took} ms");
-    }
-    let planned = jobs as f64 * (us("runtime") + us("ramp_time")) / 1e6;
-    assert!((3.0..=10.0).contains(&planned), "{planned} s planned");
-    assert_eq!(
-        std::fs::read_dir(scratch.path())
-            .expect("the directory")
-            .count(),
-        0,
-        "the file is removed"
-    );
-}
-
 /// Regression 0405: the table of `quick` had the time of the flush of a commit, its page that of the write. One commit at a time: its mean
 /// time is at most one second divided by the commits per second (Little's law). In virtual time, for a disk that is busy with something
 /// else may complete no commit in the time of a row.
@@ -123,9 +66,11 @@ fn a_commit_is_a_write_and_its_flush() {
 fn rows_appear_as_they_are_measured_and_a_sentence_names_the_class() {
     let scratch = Scratch::new().expect("a directory");
     let store = scratch.join("store.db");
+    let junit = scratch.join("quick.xml");
     let mut command = program(quick(&format!(
-        ". --runtime=10s --store={}",
-        store.display()
+        ". --runtime=10s --store={} --junit={}",
+        store.display(),
+        junit.display()
     )));
     let disk = scratch.join("disk");
     std::fs::create_dir(&disk).expect("a directory");
@@ -157,6 +102,12 @@ fn rows_appear_as_they_are_measured_and_a_sentence_names_the_class() {
     assert!(between > Duration::from_secs(3), "{between:?}");
     let text = String::from_utf8(out.stdout).expect("text");
     assert!(text.contains("In plain words: "), "{text}");
+    let cases = std::fs::read_to_string(junit).expect("test cases");
+    let suite = "<testsuite name=\"fathom quick\" tests=\"1\" failures=\"0\" skipped=\"0\">";
+    assert!(cases.contains(suite), "{cases}");
+    assert!(cases.contains("name=\"verdict\"><system-out>"), "{cases}");
+    let left = std::fs::read_dir(&disk).expect("the directory").count();
+    assert_eq!(left, 0, "the file is removed");
     // Regression 0415: the run was named ".".
     let runs = fathom(split_args(&format!("runs --store={}", store.display()))).expect(0);
     assert!(

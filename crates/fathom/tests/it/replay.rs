@@ -8,9 +8,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::common::{Json, device_code, fathom, program, split_args, start};
+use crate::common::{device_code, program, split_args, start};
 use crate::peer::{FATHOM_FIO, FIO, number, run};
-use fathom_testkit::{DeviceOptions, Fault, FaultDevice, Latency, Scratch, require};
+use fathom_testkit::{DeviceOptions, FaultDevice, Scratch, require};
 
 const HEADER: &str = "fio version 3 iolog\n";
 
@@ -235,89 +235,6 @@ fn the_same_log_takes_as_long_as_in_fio() {
         let took = number(&json, "/jobs/0/write/runtime");
         assert!(took >= 350.0, "{program:?}: {took} ms");
     }
-}
-
-/// Sixty reads, one every 25 ms, of which every 30th takes 200 ms: with fio's gaps each delay is added. That a
-/// replay by the times of the trace ends on time despite the delays, `cargo xtask measure` shows.
-#[test]
-fn delays_do_not_accumulate() {
-    require!(Root, Fuse);
-    let scratch = Scratch::new().expect("a directory");
-    let device = FaultDevice::mount(DeviceOptions::default()).expect("a device");
-    let reads: Vec<(&str, u64, u64)> = (0..60).map(|n| ("read", n * 4096, 4096)).collect();
-    std::fs::write(
-        scratch.join("log"),
-        trace_of(&device.path(), &reads, 25_000),
-    )
-    .expect("a log");
-    let log = format!("--read_iolog={}", scratch.join("log").display());
-    device.inject(Fault::Stall {
-        every: 30,
-        micros: 200_000,
-    });
-    let runtime_ms = |personality: &str| {
-        let options = [
-            "--name=r",
-            &log,
-            "--ioengine=psync",
-            "--direct=1",
-            "--output-format=json",
-        ];
-        let out = fathom([&[personality], &options[..]].concat())
-            .expect(0)
-            .out;
-        let json = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"));
-        number(&json, "/jobs/0/read/runtime")
-    };
-    // 60 gaps and twice the remainder of 200 ms after a gap.
-    let with_gaps = runtime_ms("fio");
-    assert!(with_gaps >= 1_840.0, "{with_gaps} ms");
-    // 60 gaps of 25 ms, by the times of the trace.
-    let by_times = runtime_ms("run");
-    assert!(by_times >= 1_475.0, "{by_times} ms");
-}
-
-/// I/Os of 30 ms one at a time, one due every 10 ms: the last of 20 is 380 ms late, which is
-/// reported.
-#[test]
-fn a_replay_behind_its_log_is_reported() {
-    require!(Root, Fuse);
-    let scratch = Scratch::new().expect("a directory");
-    let latency = Latency {
-        read_us: 30_000,
-        ..Latency::default()
-    };
-    let device = FaultDevice::mount(DeviceOptions {
-        latency,
-        ..DeviceOptions::default()
-    })
-    .expect("a device");
-    let reads: Vec<(&str, u64, u64)> = (0..20).map(|n| ("read", n * 4096, 4096)).collect();
-    std::fs::write(
-        scratch.join("log"),
-        trace_of(&device.path(), &reads, 10_000),
-    )
-    .expect("a log");
-    let log = format!("--read_iolog={}", scratch.join("log").display());
-    let message = fathom(["run", "--name=r", &log, "--ioengine=psync", "--direct=1"]).out;
-    assert!(
-        message.contains("REPLAY_LAG") && message.contains("Behind "),
-        "{message}"
-    );
-    let message = fathom([
-        "run",
-        "--name=r",
-        &log,
-        "--ioengine=psync",
-        "--direct=1",
-        "--runtime=100ms",
-        "--output-format=json",
-    ])
-    .out;
-    let json: serde_json::Value =
-        serde_json::from_str(&message).unwrap_or_else(|error| panic!("{error}: {message}"));
-    Json(json).assert_conserved();
-    assert!(message.contains("REPLAY_CUT"), "{message}");
 }
 
 /// Clones take the traces of a list in turn; a pipe is read once and replayed by all.

@@ -1,6 +1,6 @@
 //! The status of a running job: `--status-interval`, SIGUSR1, and a worker that hangs.
 
-use crate::common::{Completed, filename_arg, program, split_args, start, wait_until};
+use crate::common::{filename_arg, program, split_args, start, wait_until};
 use fathom_testkit::{DeviceOptions, Fault, FaultDevice, Scratch, require};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use serde_json::Value;
 const LOAD: &str = "--name=a --ioengine=null --size=1g --rate_iops=1000 --output-format=json";
 
 /// Parses consecutive documents, separated by white space.
-fn documents(text: &str) -> Vec<Value> {
+pub fn documents(text: &str) -> Vec<Value> {
     let stream = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     stream
         .map(|one| one.unwrap_or_else(|error| panic!("{error}: {text}")))
@@ -19,69 +19,6 @@ fn total(document: &Value) -> u64 {
     document["jobs"][0]["read"]["total_ios"]
         .as_u64()
         .unwrap_or_else(|| panic!("{document:#}"))
-}
-
-#[test]
-fn each_status_interval_prints_a_document_and_the_last_is_the_result() {
-    for command in ["fio", "run"] {
-        let ran: Completed = start(program(split_args(&format!(
-            "{command} {LOAD} --number_ios=1000 --status-interval=300ms"
-        ))))
-        .finish()
-        .expect(0);
-        let all = documents(&ran.out);
-        assert!(all.len() >= 2, "{} documents", all.len());
-        let totals: Vec<u64> = all.iter().map(total).collect();
-        assert!(
-            totals.is_sorted() && totals[0] > 0 && totals[0] < totals[totals.len() - 1],
-            "{totals:?}"
-        );
-        assert_eq!(totals[totals.len() - 1], 1000);
-        for state in &all {
-            let clat = &state["jobs"][0]["read"]["clat_ns"];
-            assert_eq!(clat["N"].as_u64(), Some(total(state)), "{state:#}");
-            assert!(
-                clat["percentile"]["99.000000"]
-                    .as_u64()
-                    .is_some_and(|ns| ns > 0)
-            );
-        }
-        let etas: Vec<u64> = all
-            .iter()
-            .map(|one| one["jobs"][0]["eta"].as_u64().expect("eta"))
-            .collect();
-        assert_eq!(etas[etas.len() - 1], 0, "{etas:?}");
-        // Only the final document has a verdict.
-        let judged = all.iter().filter(|one| one.get("fathom").is_some()).count();
-        assert_eq!(judged, usize::from(command == "run"));
-        if command == "fio" {
-            assert_eq!(ran.err, "");
-        }
-    }
-}
-
-#[test]
-fn terse_status_is_lines_and_waiting_jobs_are_empty() {
-    let line = "fio --name=a --ioengine=null --size=1g --time_based --runtime=1s --rate_iops=1000 --name=b --ioengine=null \
-                --size=1m --stonewall --minimal --status-interval=300ms";
-    let ran = start(program(split_args(line))).finish().expect(0);
-    let rows: Vec<Vec<&str>> = ran
-        .out
-        .lines()
-        .map(|line| line.split(';').collect())
-        .collect();
-    assert!(
-        rows.len() >= 4 && rows.len().is_multiple_of(2),
-        "{}",
-        ran.out
-    );
-    assert!(
-        rows.iter().all(|row| row.len() == rows[0].len()),
-        "{}",
-        ran.out
-    );
-    assert_eq!((rows[1][2], rows[1][5]), ("b", "0"), "not started");
-    assert_eq!(rows[rows.len() - 1][5], "1024", "done");
 }
 
 #[test]

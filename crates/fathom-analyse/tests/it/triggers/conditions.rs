@@ -5,7 +5,7 @@ use fathom_model::*;
 use super::{FaultyRun, faulty_run, with, writes};
 use crate::sample::*;
 
-fn target(change: impl FnOnce(&mut TargetConditions)) -> TargetConditions {
+pub fn target(change: impl FnOnce(&mut TargetConditions)) -> TargetConditions {
     let mut target = TargetConditions {
         path: "/data/file".into(),
         is_file: true,
@@ -25,8 +25,13 @@ fn target(change: impl FnOnce(&mut TargetConditions)) -> TargetConditions {
 /// The clean run with a blame sheet: 100 I/Os with these times in each phase, milliseconds, and somebody who had requests in the
 /// device for half of the time there.
 fn blamed(ms: [u64; 6], who: Option<OtherKind>) -> Recording {
+    blamed_us(ms.map(|ms| 1_000 * ms), who)
+}
+
+/// The same in microseconds.
+pub fn blamed_us(us: [u64; 6], who: Option<OtherKind>) -> Recording {
     let phases = BlameTimes {
-        ns: ms.map(|ms| 100 * ms * MS),
+        ns: us.map(|us| 100 * us * 1_000),
     };
     let in_block_layer_ns = phases.ns[2..5].iter().sum();
     let row = BlameRow {
@@ -59,7 +64,7 @@ fn blamed(ms: [u64; 6], who: Option<OtherKind>) -> Recording {
 }
 
 /// The clean run on a changed target.
-fn on(change: impl FnOnce(&mut TargetConditions)) -> Recording {
+pub fn on(change: impl FnOnce(&mut TargetConditions)) -> Recording {
     with(|r| r.conditions.targets = vec![target(change)])
 }
 
@@ -79,7 +84,7 @@ pub fn queue(name: &str, settings: &[(&str, &str)]) -> DeviceFacts {
     }
 }
 
-fn on_device(before: DeviceFacts, after: Option<DeviceFacts>) -> Vec<TargetRecording> {
+pub fn on_device(before: DeviceFacts, after: Option<DeviceFacts>) -> Vec<TargetRecording> {
     let devices = vec![DeviceRecording {
         before,
         after,
@@ -92,7 +97,7 @@ fn on_device(before: DeviceFacts, after: Option<DeviceFacts>) -> Vec<TargetRecor
     }]
 }
 
-fn image(direct: bool) -> Option<BackingFacts> {
+pub fn image(direct: bool) -> Option<BackingFacts> {
     Some(BackingFacts {
         path: "/data/image".into(),
         offset: Bytes::ZERO,
@@ -118,24 +123,24 @@ pub fn below(change: impl FnOnce(&mut DeviceFacts)) -> TargetRecording {
     }
 }
 
-/// Single reads of 25 ms on a hard disk.
-fn slow_disk() -> Recording {
+/// Single reads of this latency on a medium.
+pub fn single_reads(medium: Medium, clat_ns: u64) -> Recording {
     let mut job = job("clean");
     job.queue.depth = 1;
     // 400 I/Os are too few for a p99.
     job.accounting.percentiles = vec![50.0, 90.0];
     let mut recording = run_of(vec![job]);
-    fill(&mut recording, 0, Direction::Read, 400, 25 * MS);
-    recording.targets = vec![below(|device| device.medium = Medium::Disk)];
+    fill(&mut recording, 0, Direction::Read, 400, clat_ns);
+    recording.targets = vec![below(|device| device.medium = medium)];
     recording
 }
 
-/// 64 reads in flight, 4,000 per second, on a device that accepts 32.
-fn deep_queue() -> Recording {
+/// 4,000 reads per second on a device that accepts 32 at once.
+pub fn of_queue(depth: u32, clat_ns: u64) -> Recording {
     let mut job = job("clean");
-    job.queue.depth = 64;
+    job.queue.depth = depth;
     let mut recording = run_of(vec![job]);
-    fill(&mut recording, 0, Direction::Read, 40_000, 16 * MS);
+    fill(&mut recording, 0, Direction::Read, 40_000, clat_ns);
     recording.targets = vec![below(|device| device.queue.device_depth = Some(32))];
     recording
 }
@@ -178,12 +183,12 @@ fn in_slices() -> Recording {
     r
 }
 
-/// 95 % at 1 ms, 5 % at 5 ms.
-fn two_kinds() -> Recording {
+/// 94 % of the reads take one time, 6 % another.
+pub fn two_latencies(fast_ns: u64, slow_ns: u64) -> Recording {
     with(|r| {
         let mut part = Histogram::new();
-        part.record_n(MS, 376);
-        part.record_n(5 * MS, 24);
+        part.record_n(fast_ns, 376);
+        part.record_n(slow_ns, 24);
         let JobRecording {
             directions,
             intervals,
@@ -200,14 +205,14 @@ fn two_kinds() -> Recording {
     })
 }
 
-/// In its last third a third slower and 20 degrees hotter.
-fn overheated() -> Recording {
+/// 400 reads in each tenth of a second, and so many in the second half of the run, in which the sensor is hotter.
+pub fn heated(late: u64, (cool, hot): (f64, f64)) -> Recording {
     with(|r| {
         let seen = &mut r.jobs[0];
         let d = &mut seen.directions[Direction::Read];
         (d.counts, d.clat) = (Counts::default(), Histogram::new());
         for (i, interval) in seen.intervals.iter_mut().enumerate() {
-            let n = if i < 50 { 400 } else { 330 };
+            let n = if i < 50 { 400 } else { late };
             let one = &mut interval.directions[Direction::Read];
             let mut part = Histogram::new();
             part.record_n(MS, n);
@@ -220,7 +225,7 @@ fn overheated() -> Recording {
             );
         }
         sampled(r, |i, sample| {
-            sample.celsius = Some(if i < 5 { 58.0 } else { 78.0 });
+            sample.celsius = Some(if i < 5 { cool } else { hot });
         });
     })
 }
@@ -324,7 +329,7 @@ pub fn faulty_conditions() -> Vec<FaultyRun> {
             Note,
             clean_job,
             "read clat is 1.00 ms up to p90 and 5.00 ms at p95, 5.0 times that.",
-            two_kinds,
+            || two_latencies(MS, 5 * MS),
         ),
         faulty_run(
             "SETTINGS_CHANGED",
@@ -408,7 +413,7 @@ pub fn faulty_conditions() -> Vec<FaultyRun> {
             clean_job,
             "With one I/O in flight, reads took 25.0 ms on average; the limit for a hard disk is 20.0 ms (louwrentius.com, \
              \"Understanding Storage Performance - IOPS and Latency\", 2020).",
-            slow_disk,
+            || single_reads(Medium::Disk, 25 * MS),
         ),
         // 64 in flight at 16 ms each; SATA accepts 32.
         faulty_run(
@@ -417,7 +422,7 @@ pub fn faulty_conditions() -> Vec<FaultyRun> {
             clean_job,
             "64.0 of 64 requested I/Os were in flight on average; nvme0n1 accepts 32 commands at once, so 32.0 waited in the \
              kernel, 8.00 ms each.",
-            deep_queue,
+            || of_queue(64, 16 * MS),
         ),
         faulty_run(
             "SCHEDULER_WAIT",
@@ -462,7 +467,7 @@ pub fn faulty_conditions() -> Vec<FaultyRun> {
             clean_job,
             "Throughput fell by 18 % between the first and the last third of the run, while the hottest sensor rose from 58 \
              to 78 degrees Celsius.",
-            overheated,
+            || heated(330, (58.0, 78.0)),
         ),
         faulty_run(
             "TOO_HOT",

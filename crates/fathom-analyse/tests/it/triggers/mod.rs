@@ -6,8 +6,10 @@ use crate::sample::*;
 
 mod conditions;
 
-#[allow(unused_imports, reason = "not every test file uses both")]
-pub use conditions::{below, faulty_conditions};
+pub use conditions::{
+    below, blamed_us, faulty_conditions, heated, image, of_queue, on, on_device, queue, sampled,
+    single_reads, two_latencies,
+};
 
 /// A run with one fault.
 pub struct FaultyRun {
