@@ -50,7 +50,8 @@ impl Rates {
 
 /// Expected length of the run; `None` while the end of a job cannot be estimated.
 pub(super) fn expected(
-    (plan, start_order): (&Plan, &StartOrder),
+    plan: &Plan,
+    start_order: &StartOrder,
     files: &PreparedFiles,
     lives: &[Arc<Live>],
     now: Nanos,

@@ -582,7 +582,8 @@ impl<H: Host> Coordinator<H> {
             open_files,
             elapsed,
             expected: estimate::expected(
-                (&self.plan, &self.start_order),
+                &self.plan,
+                &self.start_order,
                 &self.files,
                 &self.lives,
                 elapsed,

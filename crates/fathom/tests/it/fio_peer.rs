@@ -777,7 +777,8 @@ fn blocks_may_be_larger_than_a_gibibyte() {
     require!(Fio);
     let lines = [
         "--name=j --ioengine=null --rw=trim --size=8g --bs=2g",
-        "--name=j --ioengine=null --rw=read --size=4g --bs=1100m",
+        "--name=j --ioengine=null --rw=read --size=9g --bs=3g",
+        "--name=j --ioengine=null --rw=write --size=8g --bs=2300m",
         "--name=j --ioengine=null --rw=randwrite --size=9m --bs=4k,4k,2g",
     ];
     let apart = differences(&lines, &COUNTS);
@@ -1125,7 +1126,7 @@ fn each_io_has_the_size_of_its_access_as_in_fio() {
         ("--rw=read", 0.0),
     ] {
         let line = format!(
-            "--name=j {line} --bs=4k,64k --bs_is_seq_rand=1 --norandommap --size=256m --io_size=1g --number_ios=20000 --ioengine=null"
+            "--name=j {line} --bs=4k,64k --bs_is_seq_rand=1 --norandommap --size=256m --io_size=4g --number_ios=20000 --ioengine=null"
         );
         let keys =
             ["read", "write"].map(|way| [format!("/{way}/io_bytes"), format!("/{way}/total_ios")]);

@@ -40,7 +40,7 @@ fn assert_refused(path: &Path, image: &Path, parts: &[&str]) {
     assert_refused_with(path, &|| sum(image), parts);
 }
 
-/// The same, where `contents` says what must not change.
+/// Asserts a refusal as [`assert_refused`], where only what `contents` reads must not change.
 fn assert_refused_with(path: &Path, contents: &dyn Fn() -> String, parts: &[&str]) {
     let before = contents();
     let code = optional_code(path);

@@ -28,6 +28,43 @@ fn destroy(path: &std::path::Path, profiles: &Scratch) -> String {
         .unwrap_or_else(|| panic!("no code: {}{}", refused.out, refused.err))
 }
 
+/// With a limit of half a second, which no busy machine makes of 0.1 ms: commits of 0.1 ms pass, and those of 0.7 s fail, both long before
+/// the time is up. `cargo xtask measure` has the verdicts near the limit.
+#[test]
+fn commits_of_known_latency_are_judged_right_and_early() {
+    require!(Fuse);
+    let profiles = Scratch::new().expect("a directory");
+    let profile = COMMITS_PROFILE.replace("10ms", "500ms");
+    for (sync_us, verdict, code) in [(100, "pass", 0), (700_000, "fail", 1)] {
+        let device = device(sync_us);
+        let code_of_device = destroy(&device.path(), &profiles);
+        let command = ready(
+            &device.path(),
+            &profiles,
+            &format!("--runtime=40s --json {code_of_device}"),
+        );
+        std::fs::write(profiles.join("log.toml"), &profile).expect("a profile");
+        let json = fathom(command).expect(code).json();
+        assert_eq!(json.text("/verdict"), verdict);
+        let value = json.number("/checks/0/value");
+        let low = json.number("/checks/0/low");
+        // Few slow commits have no upper end.
+        let high = json.0.pointer("/checks/0/high");
+        let high = high
+            .and_then(serde_json::Value::as_f64)
+            .unwrap_or(f64::INFINITY);
+        let set = sync_us as f64 * 1e3;
+        // A value of the histogram is at most 0.8 % below the latency.
+        assert!(
+            value >= 0.992 * set && low <= value && value <= high,
+            "{low} {value} {high}"
+        );
+        assert_eq!(verdict == "pass", high <= 500e6, "{high}");
+        assert_eq!(verdict == "fail", low > 500e6, "{low}");
+        assert!(json.number("/checks/0/seconds") < 30.0);
+    }
+}
+
 #[test]
 fn an_io_error_is_undecided_and_never_a_pass() {
     require!(Fuse);

@@ -94,94 +94,83 @@ fn hot_all_along() -> Recording {
     with(|r| sampled(r, |_, sample| sample.celsius = Some(90.0)))
 }
 
-pub const SCENES: &[Scenes] = &[
+pub const SCENES: &[Scenes<Recording>] = &[
     // Half of 163,840,000 bytes, and a sector less.
-    Scenes {
-        code: "PAGE_CACHE",
-        fires: Some((
+    Scenes::limit(
+        "PAGE_CACHE",
+        (
             || counted(81_920_000 - 512, 20_000),
             "50 % of the reads came from memory: the devices delivered 78.12 MiB of 156.25 MiB.",
-        )),
-        silent: &[
+        ),
+        &[
             || counted(81_920_000, 20_000),
             || counted(163_840_000, 40_000),
         ],
-    },
+    ),
     // One and a half times as many requests as I/Os, and two thirds as many.
-    Scenes {
-        code: "REQUESTS_RESIZED",
-        fires: Some((
+    Scenes::limit(
+        "REQUESTS_RESIZED",
+        (
             || counted(163_840_000, 60_000),
             "40,000 reads of 4 KiB on average became 60,000 requests at vda (1.5 for each I/O).",
-        )),
-        silent: &[
+        ),
+        &[
             || counted(163_840_000, 59_999),
             || counted(163_840_000, 40_000),
         ],
-    },
-    Scenes {
-        code: "REQUESTS_RESIZED",
-        fires: Some((
+    ),
+    Scenes::limit(
+        "REQUESTS_RESIZED",
+        (
             || counted(163_840_000, 26_666),
             "40,000 reads of 4 KiB on average became 26,666 requests at vda (0.7 for each I/O).",
-        )),
-        silent: &[
+        ),
+        &[
             || counted(163_840_000, 26_667),
             || counted(163_840_000, 40_000),
         ],
-    },
-    Scenes {
-        code: "DIRECT_NOT_DIRECT",
-        fires: Some((
+    ),
+    Scenes::limit(
+        "DIRECT_NOT_DIRECT",
+        (
             || cached(0.5),
             "and 50 % of it was in the page cache at the end",
-        )),
-        silent: &[|| cached(0.49), || on(|t| t.cached_share = Some(0.5))],
-    },
-    Scenes {
-        code: "HOLES_READ",
-        fires: Some((
+        ),
+        &[|| cached(0.49), || on(|t| t.cached_share = Some(0.5))],
+    ),
+    Scenes::limit(
+        "HOLES_READ",
+        (
             || written(0.99),
             "1.0 % of the read range of /data/file was never written",
-        )),
-        silent: &[|| written(0.9901), || written(1.0)],
-    },
-    Scenes {
-        code: "TARGET_GONE",
-        fires: None,
-        silent: &[|| on(|t| t.gone = None)],
-    },
-    Scenes {
-        code: "TARGET_SHARED",
-        fires: None,
-        silent: &[|| on(|t| t.sharers.clear())],
-    },
+        ),
+        &[|| written(0.9901), || written(1.0)],
+    ),
+    Scenes::fact("TARGET_GONE", &[|| on(|t| t.gone = None)]),
+    Scenes::fact("TARGET_SHARED", &[|| on(|t| t.sharers.clear())]),
     // The kernel changes the latency of its throttle of writeback by itself.
-    Scenes {
-        code: "SETTINGS_CHANGED",
-        fires: None,
-        silent: &[
+    Scenes::fact(
+        "SETTINGS_CHANGED",
+        &[
             || settings(("max_sectors_kb", "1280"), ("max_sectors_kb", "1280")),
             || settings(("wbt_lat_usec", "2000"), ("wbt_lat_usec", "75000")),
         ],
-    },
-    Scenes {
-        code: "SETTINGS_REDUCED",
-        fires: Some((
+    ),
+    Scenes::limit(
+        "SETTINGS_REDUCED",
+        (
             || split(132),
             "each I/O of 132 KiB is split into 2 requests",
-        )),
-        silent: &[|| split(128), clean],
-    },
-    Scenes {
-        code: "CACHE_SETTING_DISAGREES",
-        fires: None,
-        silent: &[|| loop_cache("write back"), || through_image(true)],
-    },
-    Scenes {
-        code: "VOLATILE_CACHE_NO_FLUSH",
-        fires: None,
-        silent: &[
+        ),
+        &[|| split(128), clean],
+    ),
+    Scenes::fact(
+        "CACHE_SETTING_DISAGREES",
+        &[|| loop_cache("write back"), || through_image(true)],
+    ),
+    Scenes::fact(
+        "VOLATILE_CACHE_NO_FLUSH",
+        &[
             || {
                 writes(|job| {
                     job.files.direct = false;
@@ -195,77 +184,77 @@ pub const SCENES: &[Scenes] = &[
                 })
             },
         ],
-    },
+    ),
     // Half of 8,192 MiB.
-    Scenes {
-        code: "WORKING_SET_CACHED",
-        fires: Some((
+    Scenes::limit(
+        "WORKING_SET_CACHED",
+        (
             || buffered(4_096),
             "156.25 MiB of buffered reads went to a region of 4 GiB, which fits into the 8 GiB of memory.",
-        )),
-        silent: &[|| buffered(4_097), clean],
-    },
-    Scenes {
-        code: "LATENCY_ABOVE_CLASS",
-        fires: Some((
+        ),
+        &[|| buffered(4_097), clean],
+    ),
+    Scenes::limit(
+        "LATENCY_ABOVE_CLASS",
+        (
             || single_reads(Medium::Disk, 20 * MS + 1),
             "reads took 20.0 ms on average; the limit for a hard disk is 20.0 ms",
-        )),
-        silent: &[|| single_reads(Medium::Disk, 20 * MS), clean],
-    },
-    Scenes {
-        code: "LATENCY_ABOVE_CLASS",
-        fires: Some((
+        ),
+        &[|| single_reads(Medium::Disk, 20 * MS), clean],
+    ),
+    Scenes::limit(
+        "LATENCY_ABOVE_CLASS",
+        (
             || single_reads(Medium::Flash, 3 * MS + 1),
             "reads took 3.00 ms on average; the limit for an SSD is 3.00 ms",
-        )),
-        silent: &[|| single_reads(Medium::Flash, 3 * MS), clean],
-    },
+        ),
+        &[|| single_reads(Medium::Flash, 3 * MS), clean],
+    ),
     // 4,000 per second of 8.25 ms are 33 in flight, and of 8 ms they are 32.
-    Scenes {
-        code: "DEVICE_QUEUE_EXCEEDED",
-        fires: Some((
+    Scenes::limit(
+        "DEVICE_QUEUE_EXCEEDED",
+        (
             || of_queue(33, 8_250_000),
             "33.0 of 33 requested I/Os were in flight on average; nvme0n1 accepts 32 commands at once, so 1.0 waited",
-        )),
-        silent: &[|| of_queue(33, 8 * MS), || of_queue(32, 8 * MS)],
-    },
+        ),
+        &[|| of_queue(33, 8 * MS), || of_queue(32, 8 * MS)],
+    ),
     // A quarter of 100 ms.
-    Scenes {
-        code: "SCHEDULER_WAIT",
-        fires: Some((
+    Scenes::limit(
+        "SCHEDULER_WAIT",
+        (
             || blamed_us([0, 0, 0, 25_000, 75_000, 0], None),
             "25 % of the response time (25.0 ms per I/O) passed in the queue of the I/O scheduler",
-        )),
-        silent: &[
+        ),
+        &[
             || blamed_us([0, 0, 0, 24_900, 75_100, 0], None),
             || blamed_us([0, 0, 0, 0, 100_000, 0], None),
         ],
-    },
+    ),
     // A tenth of a millisecond, also where it is half of the time.
-    Scenes {
-        code: "SCHEDULER_WAIT",
-        fires: Some((
+    Scenes::limit(
+        "SCHEDULER_WAIT",
+        (
             || blamed_us([0, 0, 0, 100, 100, 0], None),
             "50 % of the response time (100 us per I/O) passed in the queue of the I/O scheduler",
-        )),
-        silent: &[|| blamed_us([0, 0, 0, 99, 99, 0], None), clean],
-    },
+        ),
+        &[|| blamed_us([0, 0, 0, 99, 99, 0], None), clean],
+    ),
     // Others were in the device for half of the time there.
-    Scenes {
-        code: "BEHIND_FLUSHES",
-        fires: Some((
+    Scenes::limit(
+        "BEHIND_FLUSHES",
+        (
             || blamed_us([0, 50_000, 0, 0, 50_000, 0], Some(OtherKind::Flushes)),
             "25 % of the response time (25.0 ms per I/O) passed in the device while it flushed its cache",
-        )),
-        silent: &[
+        ),
+        &[
             || blamed_us([0, 50_200, 0, 0, 49_800, 0], Some(OtherKind::Flushes)),
             || blamed_us([0, 50_000, 0, 0, 50_000, 0], None),
         ],
-    },
-    Scenes {
-        code: "BEHIND_OWN_WRITES",
-        fires: Some((
+    ),
+    Scenes::limit(
+        "BEHIND_OWN_WRITES",
+        (
             || {
                 blamed_us(
                     [0, 50_000, 0, 0, 50_000, 0],
@@ -273,8 +262,8 @@ pub const SCENES: &[Scenes] = &[
                 )
             },
             "25 % of the response time (25.0 ms per I/O) passed while the load's own writes of 128 KiB or more",
-        )),
-        silent: &[
+        ),
+        &[
             || {
                 blamed_us(
                     [0, 50_200, 0, 0, 49_800, 0],
@@ -283,49 +272,47 @@ pub const SCENES: &[Scenes] = &[
             },
             || blamed_us([0, 50_000, 0, 0, 50_000, 0], Some(OtherKind::Flushes)),
         ],
-    },
-    Scenes {
-        code: "REAPED_LATE",
-        fires: Some((
+    ),
+    Scenes::limit(
+        "REAPED_LATE",
+        (
             || blamed_us([0, 0, 0, 0, 75_000, 25_000], None),
             "25 % of the response time (25.0 ms per I/O) passed after the device had completed them",
-        )),
-        silent: &[
+        ),
+        &[
             || blamed_us([0, 0, 0, 0, 75_100, 24_900], None),
             || blamed_us([0, 0, 0, 0, 100_000, 0], None),
         ],
-    },
+    ),
     // 339 of 400 are 15.25 % less, 341 are 14.75 %; the sensor is at 65 degrees and 5 degrees hotter, or less.
-    Scenes {
-        code: "TOO_HOT",
-        fires: Some((
+    Scenes::limit(
+        "TOO_HOT",
+        (
             || heated(339, (60.0, 65.0)),
             "Throughput fell by 15 % between the first and the last third of the run, while the hottest sensor rose from 60 to 65",
-        )),
-        silent: &[
+        ),
+        &[
             || heated(341, (60.0, 65.0)),
             || heated(339, (59.0, 64.9)),
             || heated(339, (60.1, 65.0)),
             || heated(400, (60.0, 90.0)),
             hot_all_along,
         ],
-    },
-    Scenes {
-        code: "TOO_HOT",
-        fires: Some((
+    ),
+    Scenes::limit(
+        "TOO_HOT",
+        (
             || throttled(1),
             "nvme0n1 reported 1 s of thermal management",
-        )),
-        silent: &[|| throttled(0), clean],
-    },
-    Scenes {
-        code: "MEMORY_BACKED",
-        fires: None,
-        silent: &[|| on_named("nvme0n1"), || on_named("ramdisk")],
-    },
-    Scenes {
-        code: "LOOP_BUFFERED",
-        fires: None,
-        silent: &[|| through_image(true), || on_named("loop0")],
-    },
+        ),
+        &[|| throttled(0), clean],
+    ),
+    Scenes::fact(
+        "MEMORY_BACKED",
+        &[|| on_named("nvme0n1"), || on_named("ramdisk")],
+    ),
+    Scenes::fact(
+        "LOOP_BUFFERED",
+        &[|| through_image(true), || on_named("loop0")],
+    ),
 ];

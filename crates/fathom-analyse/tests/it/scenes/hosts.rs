@@ -15,7 +15,7 @@ fn busy(percent: f64, workers_ms: u64) -> Recording {
     })
 }
 
-/// The same, and the worker waited for a CPU.
+/// The CPUs were busy for 90 % of the time, a tenth of it by the worker, which also waited so long for a CPU.
 fn busy_and_waited(waited_ms: u64) -> Recording {
     let mut recording = busy(90.0, 1_000);
     recording.jobs[0].usage.waited = Nanos::from_millis(waited_ms);
@@ -44,84 +44,83 @@ fn equal() -> Recording {
     second_host(|_| {})
 }
 
-pub const SCENES: &[Scenes] = &[
-    Scenes {
-        code: "CPU_THROTTLED",
-        fires: None,
-        silent: &[|| with(|r| r.host.cpu_throttles = Some(0))],
-    },
+pub const SCENES: &[Scenes<Recording>] = &[
+    Scenes::fact(
+        "CPU_THROTTLED",
+        &[|| with(|r| r.host.cpu_throttles = Some(0))],
+    ),
     // 10 % by the worker.
-    Scenes {
-        code: "HOST_BUSY",
-        fires: Some((
+    Scenes::limit(
+        "HOST_BUSY",
+        (
             || busy(90.0, 1_000),
             "The CPUs of this host were 90 % busy, 80 % not by the workers. The workers waited for a CPU for at most 0 %",
-        )),
-        silent: &[|| busy(89.9, 1_000), || busy(15.0, 1_000)],
-    },
+        ),
+        &[|| busy(89.9, 1_000), || busy(15.0, 1_000)],
+    ),
     // Of the 90 % the worker used 70 %, or 70.1 %: a fifth is left for other programs, or less.
-    Scenes {
-        code: "HOST_BUSY",
-        fires: Some((
+    Scenes::limit(
+        "HOST_BUSY",
+        (
             || busy(90.0, 7_000),
             "The CPUs of this host were 90 % busy, 20 % not by the workers",
-        )),
-        silent: &[|| busy(90.0, 7_010), || busy(90.0, 9_000)],
-    },
+        ),
+        &[|| busy(90.0, 7_010), || busy(90.0, 9_000)],
+    ),
     // From 5 % of its 10 s on, the wait of a worker is an effect.
-    Scenes {
-        code: "HOST_BUSY",
-        fires: Some((
+    Scenes::limit(
+        "HOST_BUSY",
+        (
             || busy_and_waited(500),
             "and worker 1 waited 500 ms for a CPU (5.0 % of its time): the host, not the device, may be the limit.",
-        )),
-        silent: &[clean, || busy(89.9, 0)],
-    },
-    Scenes {
-        code: "HOST_LOST",
-        fires: Some((
+        ),
+        &[clean, || busy(89.9, 0)],
+    ),
+    Scenes::limit(
+        "HOST_LOST",
+        (
             lost,
             "b: no answer. The figures cover 1 of 2 hosts and the first 10.00 s of b.",
-        )),
-        silent: &[equal, clean],
-    },
-    Scenes {
-        code: "HOSTS_APART",
-        fires: Some((
+        ),
+        &[equal, clean],
+    ),
+    Scenes::limit(
+        "HOSTS_APART",
+        (
             || second_host(|host| host.late_ns = 5_000_001),
             "b started 5.00 ms after a",
-        )),
-        silent: &[|| second_host(|host| host.late_ns = 5_000_000), equal],
-    },
-    Scenes {
-        code: "HOSTS_APART",
-        fires: Some((
+        ),
+        &[|| second_host(|host| host.late_ns = 5_000_000), equal],
+    ),
+    Scenes::limit(
+        "HOSTS_APART",
+        (
             || second_host(|host| host.late_bound_ns = 5_000_001),
             "The start of b is known only to +- 5.00 ms",
-        )),
-        silent: &[|| second_host(|host| host.late_bound_ns = 5_000_000), equal],
-    },
+        ),
+        &[|| second_host(|host| host.late_bound_ns = 5_000_000), equal],
+    ),
     // Machines of one type differ by some MiB: memory is compared in whole GiB, rounded.
-    Scenes {
-        code: "HOSTS_DIFFER",
-        fires: Some((
+    Scenes::limit(
+        "HOSTS_DIFFER",
+        (
             || second_host(|host| host.host.memory = Bytes::from_mib(8_192 + 512)),
             "The hosts differ: memory 8 GiB (a), 9 GiB (b).",
-        )),
-        silent: &[
+        ),
+        &[
             || second_host(|host| host.host.memory = Bytes::from_mib(8_192 + 511)),
             equal,
         ],
-    },
+    ),
     // Half of the larger rate of the two.
-    Scenes {
-        code: "HOST_STRAGGLES",
-        fires: Some((
+    Scenes::limit(
+        "HOST_STRAGGLES",
+        (
             || rate_of_the_second(19_900),
             "b reached 1,990 IOPS, 50 % of the median of the 2 hosts (4,000).",
-        )),
-        silent: &[|| rate_of_the_second(20_000), equal],
-    },
+        ),
+        &[|| rate_of_the_second(20_000), equal],
+    ),
 ];
 
 /// The findings of two hosts: each names its host, and the verdict is that of the worst.

@@ -3,32 +3,10 @@
 use fathom_analyse::{CheckInput, ImportedLogs, parse_figure};
 use fathom_model::*;
 
-use super::FigureScenes;
+use super::Scenes;
 use crate::checks::{claim, latency, listed, on, one, reads, sheet, stream};
 
-const SECOND: u64 = 1_000_000_000;
-
-const fn fact(code: &'static str, silent: &'static [fn() -> CheckInput]) -> FigureScenes {
-    let fires = None;
-    FigureScenes {
-        code,
-        fires,
-        silent,
-    }
-}
-
-const fn limit(
-    code: &'static str,
-    fires: (fn() -> CheckInput, &'static str),
-    silent: &'static [fn() -> CheckInput],
-) -> FigureScenes {
-    let fires = Some(fires);
-    FigureScenes {
-        code,
-        fires,
-        silent,
-    }
-}
+const SECOND_NS: u64 = 1_000_000_000;
 
 /// Random reads without a contradiction.
 fn plain() -> CheckInput {
@@ -277,19 +255,19 @@ fn ended(error: i32, failed: u64) -> CheckInput {
     })
 }
 
-pub const SCENES: &[FigureScenes] = &[
-    limit(
+pub const SCENES: &[Scenes<CheckInput>] = &[
+    Scenes::limit(
         "NOTHING_DONE",
         (|| completed(0), "0 I/Os completed"),
         &[|| completed(1), plain],
     ),
-    limit(
+    Scenes::limit(
         "IO_ERROR",
         (|| ended(0, 1), "1 I/Os failed without ending the job"),
         &[|| ended(0, 0), plain],
     ),
     // 2,000 a second: 2,106 is 5.03 % more than they are, and 2,105 is 4.99 % of it.
-    limit(
+    Scenes::limit(
         "SUMMARY_DISAGREES",
         (
             || stated(2_106.0),
@@ -298,7 +276,7 @@ pub const SCENES: &[FigureScenes] = &[
         &[|| stated(2_105.0), || stated(2_000.0)],
     ),
     // 10,000 x 105.1 us are 1.051 in flight of one; x 94.9 us are 0.949.
-    limit(
+    Scenes::limit(
         "LITTLE_DISAGREES",
         (
             || one(reads(10_000.0, Some(105.1))),
@@ -309,7 +287,7 @@ pub const SCENES: &[FigureScenes] = &[
             || one(reads(10_000.0, Some(100.0))),
         ],
     ),
-    limit(
+    Scenes::limit(
         "LITTLE_DISAGREES",
         (
             || one(reads(10_000.0, Some(94.9))),
@@ -320,13 +298,13 @@ pub const SCENES: &[FigureScenes] = &[
             || one(reads(10_000.0, Some(100.0))),
         ],
     ),
-    limit(
+    Scenes::limit(
         "PER_JOB_FIGURES",
         (|| of_one_of(2), "1 of 2 jobs"),
         &[|| of_one_of(1), plain],
     ),
     // Half a per cent above 600 MB/s are 603.
-    limit(
+    Scenes::limit(
         "ABOVE_LINK",
         (
             || over_sata(604.0, AuthorClaims::default()),
@@ -338,17 +316,17 @@ pub const SCENES: &[FigureScenes] = &[
         ],
     ),
     // A tenth above 10 in flight, 600 MB/s, and beside 50 %.
-    limit(
+    Scenes::limit(
         "IN_FLIGHT_MISCOUNTED",
         (|| claims_in_flight(11.1), "claims 11.1 in flight"),
         &[|| claims_in_flight(10.9), || claims_in_flight(10.0)],
     ),
-    limit(
+    Scenes::limit(
         "LINE_CODING_IGNORED",
         (|| claims_ceiling(661.0), "claims a ceiling of 661 MB/s"),
         &[|| claims_ceiling(659.0), || claims_ceiling(600.0)],
     ),
-    limit(
+    Scenes::limit(
         "HEADROOM_MISJUDGED",
         (
             || claims_share(0.39),
@@ -356,27 +334,27 @@ pub const SCENES: &[FigureScenes] = &[
         ),
         &[|| claims_share(0.41), || claims_share(0.5)],
     ),
-    fact(
+    Scenes::fact(
         "PATTERN_MISNAMED",
         &[|| claims_pattern("random reads"), plain],
     ),
-    fact("BLOCK_ASSUMED", &[|| claims_block(512), plain]),
-    fact("ATTACHMENT_IN_THE_WAY", &[|| attached("HBA 9300"), plain]),
-    fact("PART_NUMBER_DISAGREES", &[|| with_part("SW1-960"), plain]),
+    Scenes::fact("BLOCK_ASSUMED", &[|| claims_block(512), plain]),
+    Scenes::fact("ATTACHMENT_IN_THE_WAY", &[|| attached("HBA 9300"), plain]),
+    Scenes::fact("PART_NUMBER_DISAGREES", &[|| with_part("SW1-960"), plain]),
     // A tenth of 100,000.
-    limit(
+    Scenes::limit(
         "SPEC_MISSED",
         (|| against_sheet(89_900.0), "90 % of the 100,000"),
         &[|| against_sheet(90_100.0), || against_sheet(100_000.0)],
     ),
     // Of k draws from n blocks n (1 - (1 - 1/n)^k) are of different ones: of 1,100 they are 1,042 and 5.3 % repeat an earlier one,
     // of 1,000 they are 952 and 4.8 % do.
-    limit(
+    Scenes::limit(
         "REPEATS_CACHED",
         (|| repeated(1_100), "up to 5.3 % can have come from a cache"),
         &[|| repeated(1_000), plain],
     ),
-    limit(
+    Scenes::limit(
         "STATE_DIFFERS",
         (
             || two_runs(4_000.0, 5_000.0),
@@ -385,7 +363,7 @@ pub const SCENES: &[FigureScenes] = &[
         &[|| two_runs(4_000.0, 4_999.0), || two_runs(4_000.0, 4_000.0)],
     ),
     // A tenth of 100 us.
-    limit(
+    Scenes::limit(
         "STATE_DIFFERS",
         (
             || two_depths(89.9),
@@ -393,13 +371,13 @@ pub const SCENES: &[FigureScenes] = &[
         ),
         &[|| two_depths(90.1), || two_depths(100.0)],
     ),
-    limit(
+    Scenes::limit(
         "LOGS_MISLEAD",
         (|| log_without(1), "1 of 100 rows are missing"),
         &[|| log_without(0), plain],
     ),
     // The last bin of fio is listed as 17,112,760,320 ns.
-    limit(
+    Scenes::limit(
         "FIO_BINS_CLAMPED",
         (
             || one(listed(1_000_000, 17_112_760_321, 17_112_760_320)),
@@ -411,7 +389,7 @@ pub const SCENES: &[FigureScenes] = &[
         ],
     ),
     // 1 % of 949 are 9.49, and of 950 they are 9.5, which rounds to ten.
-    limit(
+    Scenes::limit(
         "FEW_SAMPLES",
         (
             || one(listed(949, 2_000, 1_900)),
@@ -419,7 +397,7 @@ pub const SCENES: &[FigureScenes] = &[
         ),
         &[|| one(listed(950, 2_000, 1_900)), plain],
     ),
-    limit(
+    Scenes::limit(
         "PERCENTILE_INFLECTION",
         (
             || with_percentiles(&[(50.0, 1_000), (90.0, 2_000), (99.0, 2_000)]),
@@ -431,7 +409,7 @@ pub const SCENES: &[FigureScenes] = &[
         ],
     ),
     // A range of a fifth of the mean.
-    limit(
+    Scenes::limit(
         "NOT_STEADY",
         (
             || rounds([89.9, 100.0, 100.0, 100.0, 110.1]),
@@ -442,9 +420,9 @@ pub const SCENES: &[FigureScenes] = &[
             || rounds([100.0; 5]),
         ],
     ),
-    fact("NUMBER_MALFORMED", &[|| number("80,000"), plain]),
+    Scenes::fact("NUMBER_MALFORMED", &[|| number("80,000"), plain]),
     // Bins are 1/64 wide: 19.6 ms may be in the bin of 20 ms, 19.7 ms less 1/64 is 19.4.
-    limit(
+    Scenes::limit(
         "PERCENTILES_AVERAGED",
         (
             || together(19.6),
@@ -453,15 +431,15 @@ pub const SCENES: &[FigureScenes] = &[
         &[|| together(19.7), || together(20.0)],
     ),
     // The kernel aborts a command after 30 s.
-    limit(
+    Scenes::limit(
         "TARGET_STALLED",
         (
-            || longest(30 * SECOND),
+            || longest(30 * SECOND_NS),
             "Nothing completed for 30.00 s of 60.00 s",
         ),
-        &[|| longest(30 * SECOND - 1), || longest(SECOND / 10)],
+        &[|| longest(30 * SECOND_NS - 1), || longest(SECOND_NS / 10)],
     ),
-    limit(
+    Scenes::limit(
         "HOST_LOST",
         (|| hosts(1), "1 of 2 hosts"),
         &[|| hosts(2), plain],

@@ -6,28 +6,6 @@ use super::Scenes;
 use crate::sample::*;
 use crate::triggers::{one_failure, two_latencies, verifying, with, writes};
 
-const fn fact(code: &'static str, silent: &'static [fn() -> Recording]) -> Scenes {
-    let fires = None;
-    Scenes {
-        code,
-        fires,
-        silent,
-    }
-}
-
-const fn limit(
-    code: &'static str,
-    fires: (fn() -> Recording, &'static str),
-    silent: &'static [fn() -> Recording],
-) -> Scenes {
-    let fires = Some(fires);
-    Scenes {
-        code,
-        fires,
-        silent,
-    }
-}
-
 /// 4,000 reads per second of this latency by a job of this depth.
 pub fn of_depth(depth: u32, clat_ns: u64) -> Recording {
     let mut job = job("clean");
@@ -101,13 +79,13 @@ fn command_ended(ended: ProgramEnd) -> Recording {
     with(|r| r.host.witnessed = command(|one| one.ended = ended))
 }
 
-pub const SCENES: &[Scenes] = &[
-    fact("WORKER_DIED", &[other_event]),
+pub const SCENES: &[Scenes<Recording>] = &[
+    Scenes::fact("WORKER_DIED", &[other_event]),
     // What failed has an outcome.
-    fact("NOT_CONSERVED", &[|| with(one_failure)]),
-    fact("SUMMARY_DISAGREES", &[moved_to_the_next_interval]),
-    fact("VERIFY_FAILED", &[|| verifying(2_048, 2_048, 0)]),
-    limit(
+    Scenes::fact("NOT_CONSERVED", &[|| with(one_failure)]),
+    Scenes::fact("SUMMARY_DISAGREES", &[moved_to_the_next_interval]),
+    Scenes::fact("VERIFY_FAILED", &[|| verifying(2_048, 2_048, 0)]),
+    Scenes::limit(
         "VERIFY_NOTHING",
         (
             || verifying(2_048, 2_047, 0),
@@ -116,35 +94,35 @@ pub const SCENES: &[Scenes] = &[
         &[|| verifying(2_048, 2_048, 0), || writes(|_| {})],
     ),
     // What failed transferred nothing.
-    fact("SHORT_IO", &[|| with(one_failure)]),
-    fact("TARGET_SHRANK", &[other_event]),
-    limit(
+    Scenes::fact("SHORT_IO", &[|| with(one_failure)]),
+    Scenes::fact("TARGET_SHRANK", &[other_event]),
+    Scenes::limit(
         "NOTHING_DONE",
         (|| of_reads(0), "1 of 1 jobs completed no I/O in 10.00 s"),
         &[|| of_reads(1), clean],
     ),
     // A command that a signal ended was not complete; one with an exit code was.
-    fact(
+    Scenes::fact(
         "INTERRUPTED",
         &[clean, || command_ended(ProgramEnd::Code(1))],
     ),
-    fact(
+    Scenes::fact(
         "COMMAND_FAILED",
         &[
             || command_ended(ProgramEnd::Code(0)),
             || command_ended(ProgramEnd::Signal(9)),
         ],
     ),
-    fact("PROCESSES_LEFT", &[|| command_ended(ProgramEnd::Code(0))]),
-    fact("ENGINE_FALLBACK", &[clean]),
+    Scenes::fact("PROCESSES_LEFT", &[|| command_ended(ProgramEnd::Code(0))]),
+    Scenes::fact("ENGINE_FALLBACK", &[clean]),
     // 4,000 per second of 1 ms are 4 in flight: less than half of 9, and half of 8.
-    limit(
+    Scenes::limit(
         "DEPTH_NOT_REACHED",
         (|| of_depth(9, MS), "Requested depth 9, achieved 4.0"),
         &[|| of_depth(8, MS), || of_depth(4, MS)],
     ),
     // 4,000 x 0.999 ms are 79.92 % of 5, and 4,000 x 1 ms are 80 %.
-    limit(
+    Scenes::limit(
         "LITTLE_DISAGREES",
         (
             || of_depth(5, 999_000),
@@ -153,7 +131,7 @@ pub const SCENES: &[Scenes] = &[
         &[|| of_depth(5, MS), || of_depth(4, MS)],
     ),
     // 4,000 x 1.051 ms are 105.1 % of 4, and 4,000 x 1.049 ms are 104.9 %.
-    limit(
+    Scenes::limit(
         "LITTLE_DISAGREES",
         (
             || of_depth(4, 1_051_000),
@@ -162,7 +140,7 @@ pub const SCENES: &[Scenes] = &[
         &[|| of_depth(4, 1_049_000), || of_depth(4, MS)],
     ),
     // 9.5 s of 10 s are 95 %.
-    limit(
+    Scenes::limit(
         "TOOL_BOUND",
         (
             || worker_used(9_500),
@@ -171,7 +149,7 @@ pub const SCENES: &[Scenes] = &[
         &[|| worker_used(9_499), clean],
     ),
     // 85 % of 4,705 are 3,999.25, and of 4,706 they are 4,000.1.
-    limit(
+    Scenes::limit(
         "TOOL_BOUND",
         (
             || of_ceiling(4_705.0),
@@ -180,7 +158,7 @@ pub const SCENES: &[Scenes] = &[
         &[|| of_ceiling(4_706.0), || of_ceiling(1e6)],
     ),
     // A fifth of 10 s.
-    limit(
+    Scenes::limit(
         "WORKER_WAITED",
         (
             || worker_waited(2_000),
@@ -188,13 +166,13 @@ pub const SCENES: &[Scenes] = &[
         ),
         &[|| worker_waited(1_999), clean],
     ),
-    limit(
+    Scenes::limit(
         "CLOCK_DRIFT",
         (|| with_drift(-501.0), "drifted 501 ppm"),
         &[|| with_drift(-500.0), || with_drift(0.0)],
     ),
     // The histogram ends at 2^42 - 1 ns, 4,398 s or 73.3 minutes.
-    limit(
+    Scenes::limit(
         "HISTOGRAM_OVERFLOW",
         (
             || with_latency(1 << 42),
@@ -203,7 +181,7 @@ pub const SCENES: &[Scenes] = &[
         &[|| with_latency((1 << 42) - 1), clean],
     ),
     // Twice as long; a bucket of the histogram is 0.8 % wide.
-    limit(
+    Scenes::limit(
         "PERCENTILE_INFLECTION",
         (
             || two_latencies(MS, 2_020_000),

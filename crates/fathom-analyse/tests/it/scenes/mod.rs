@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use fathom_analyse::{CheckInput, FINDINGS, check, checks, detectors, findings};
+use fathom_analyse::{FINDINGS, check, checks, detectors, findings};
 use fathom_model::{Finding, Recording};
 
 mod cells;
@@ -14,22 +14,37 @@ mod hosts;
 mod imported;
 mod loads;
 
-/// The finding of a run.
-pub struct Scenes {
+/// The scenes of one finding: of runs, or of figures of others.
+pub struct Scenes<T: 'static> {
     pub code: &'static str,
-    /// A run at the limit, and what the evidence contains. `None` for a fact.
-    pub fires: Option<(fn() -> Recording, &'static str)>,
-    /// Runs without the cause, and just below the limit.
-    pub silent: &'static [fn() -> Recording],
+    /// A scene at the limit, and what the evidence contains. `None` for a fact.
+    pub fires: Option<(fn() -> T, &'static str)>,
+    /// Scenes without the cause, and just below the limit.
+    pub silent: &'static [fn() -> T],
 }
 
-/// The finding of figures of others.
-pub struct FigureScenes {
-    pub code: &'static str,
-    /// Figures at the limit, and what the evidence contains. `None` for a fact.
-    pub fires: Option<(fn() -> CheckInput, &'static str)>,
-    /// Figures without the cause, and just below the limit.
-    pub silent: &'static [fn() -> CheckInput],
+impl<T> Scenes<T> {
+    /// Those of a fact.
+    pub const fn fact(code: &'static str, silent: &'static [fn() -> T]) -> Self {
+        Self {
+            code,
+            fires: None,
+            silent,
+        }
+    }
+
+    /// Those of a finding with a limit.
+    pub const fn limit(
+        code: &'static str,
+        fires: (fn() -> T, &'static str),
+        silent: &'static [fn() -> T],
+    ) -> Self {
+        Self {
+            code,
+            fires: Some(fires),
+            silent,
+        }
+    }
 }
 
 /// Findings whose scenes run on a simulated machine, and the file of the scenes.
@@ -65,7 +80,7 @@ const ON_A_MACHINE: &[(&str, &str)] = &[
     ("WALL_CLOCK_STEPPED", "host.rs"),
 ];
 
-fn of_runs() -> impl Iterator<Item = &'static Scenes> {
+fn of_runs() -> impl Iterator<Item = &'static Scenes<Recording>> {
     [loads::SCENES, conditions::SCENES, hosts::SCENES]
         .into_iter()
         .flatten()

@@ -28,7 +28,7 @@ fn blamed(ms: [u64; 6], who: Option<OtherKind>) -> Recording {
     blamed_us(ms.map(|ms| 1_000 * ms), who)
 }
 
-/// The same in microseconds.
+/// The clean run with a blame sheet as that of [`blamed`], whose times of each phase are in microseconds.
 pub fn blamed_us(us: [u64; 6], who: Option<OtherKind>) -> Recording {
     let phases = BlameTimes {
         ns: us.map(|us| 100 * us * 1_000),
