@@ -180,6 +180,17 @@ fn list(library: &mut dyn Library, filter: &ListFilter) -> Result<Vec<ListedRun>
         .map_err(|error| error.to_string())
 }
 
+/// A run as the store has it now; `None` when it was removed.
+fn find_run(library: &mut dyn Library, run: RunId) -> Result<Option<ListedRun>, String> {
+    let around = ListFilter {
+        after: Some(RunId::new(run.get() - 1)),
+        limit: 1,
+        ..ListFilter::default()
+    };
+    let found = list(library, &around)?;
+    Ok(found.into_iter().find(|listed| listed.run.id == run))
+}
+
 /// Messages about what ended since the last look.
 fn news(library: &mut dyn Library, known: &mut Known) -> Result<Vec<Message>, String> {
     // The filter is a number that runs are above; without any run, all are.
@@ -197,21 +208,22 @@ fn news(library: &mut dyn Library, known: &mut Known) -> Result<Vec<Message>, St
         .max()
         .or(known.newest);
     for run in std::mem::take(&mut known.running) {
-        let around = ListFilter {
-            after: Some(RunId::new(run.get() - 1)),
-            limit: 1,
-            ..ListFilter::default()
-        };
-        // A run that was removed is not there.
-        let again = list(library, &around)?;
-        found.extend(again.into_iter().filter(|listed| listed.run.id == run));
+        found.extend(find_run(library, run)?);
     }
     let mut messages = Vec::new();
-    for listed in found {
+    for mut listed in found {
         let is_dead = library.is_dead(&listed.run);
-        if listed.run.state == RunState::Running && !is_dead {
-            known.running.push(listed.run.id);
-            continue;
+        if listed.run.state == RunState::Running {
+            if !is_dead {
+                known.running.push(listed.run.id);
+                continue;
+            }
+            // The run may have finished and its process ended after the store was read. Now that the process is gone, the store says
+            // how it ended.
+            let Some(last) = find_run(library, listed.run.id)? else {
+                continue;
+            };
+            listed = last;
         }
         let name = listed.run.id.to_string();
         let mut run = run_value(&listed.run, is_dead);
@@ -488,6 +500,14 @@ mod tests {
             Err(String::new())
         }
         fn is_dead(&self, run: &Run) -> bool {
+            if let Some(path) = run.experiment.name.strip_prefix("ends now: ")
+                && run.state == RunState::Running
+            {
+                let mut store = Store::open(std::path::Path::new(path)).expect("a store");
+                let ended = store.finish(run.id, RunState::Finished, 1);
+                ended.expect("an end");
+                return true;
+            }
             run.experiment.name == "killed"
         }
         fn is_measured_here(&self, _: &Run) -> bool {
@@ -581,6 +601,23 @@ mod tests {
         let all = events(&mut library, &mut known);
         assert_eq!((all.len(), &all[0].1["run"]["name"]), (1, &json!("one")));
         assert_eq!(events(&mut library, &mut known), []);
+    }
+
+    /// Regression 1473: a run that finished, and whose process ended, after the store was read and before its process was looked for, was
+    /// reported as killed.
+    #[test]
+    fn a_run_that_ends_during_the_look_is_finished() {
+        let scratch = fathom_testkit::Scratch::new().expect("a directory");
+        let path = scratch.path().join("s.db");
+        let mut library = Stored(Store::open(&path).expect("a store"));
+        let mut known = Known::of(&mut library).expect("the store");
+        begin(&mut library, &format!("ends now: {}", path.display()), 1.0);
+        let messages = news(&mut library, &mut known).expect("the store");
+        let bodies = messages.iter().map(|one| serde_json::from_str(&one.body));
+        let bodies: Vec<Value> = bodies.collect::<Result<_, _>>().expect("JSON");
+        assert_eq!(bodies.len(), 1, "{bodies:?}");
+        assert_eq!(bodies[0]["run"]["state"], "finished", "{bodies:?}");
+        assert_eq!(news(&mut library, &mut known).expect("the store").len(), 0);
     }
 
     /// Shows what it was called with.
