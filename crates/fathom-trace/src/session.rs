@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::decode::{Decoded, Decoder, FileMapSource, ThreadName, ThreadNames, Tracepoint};
@@ -574,6 +575,7 @@ impl TraceSession {
                     tries -= 1;
                     std::thread::sleep(REMOVE_PAUSE);
                 }
+                Err(error) if is_already_removed(&error) => return Ok(()),
                 Err(source) => {
                     return Err(TraceError::File {
                         action: "remove",
@@ -711,7 +713,7 @@ pub fn remove_dead_instances(tracefs: &Path) -> Result<Vec<String>, TraceError> 
         let path = directory.join(&name);
         match fs::remove_dir(tracefs.join(&path)) {
             Ok(()) => removed.push(name),
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ResourceBusy) => {
+            Err(error) if error.kind() == ErrorKind::ResourceBusy || is_already_removed(&error) => {
             }
             Err(source) => {
                 return Err(TraceError::File {
@@ -723,6 +725,12 @@ pub fn remove_dead_instances(tracefs: &Path) -> Result<Vec<String>, TraceError> 
         }
     }
     Ok(removed)
+}
+
+/// Whether an instance could not be removed because another program removed it first. Between the lookup of the
+/// directory and the kernel's lookup of the instance the kernel reports `ENODEV` for that.
+fn is_already_removed(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(Errno::NODEV.raw_os_error())
 }
 
 /// The name of an instance of ours whose process is gone.
@@ -756,6 +764,20 @@ mod tests {
         ] {
             assert_eq!(dead_instance(&foreign.into()), None, "{foreign}");
         }
+    }
+
+    #[test]
+    fn dead_instances_are_removed_and_named() {
+        let root = std::env::temp_dir().join(format!("fathom-instances-{}", std::process::id()));
+        let instances = root.join("instances");
+        for name in ["fathom-4194304-1-0", "perf", instance_name(0).as_str()] {
+            fs::create_dir_all(instances.join(name)).unwrap();
+        }
+        let removed = remove_dead_instances(&root);
+        let left = fs::read_dir(&instances).unwrap().count();
+        fs::remove_dir_all(&root).unwrap();
+        assert_eq!(removed.unwrap(), ["fathom-4194304-1-0"]);
+        assert_eq!(left, 2);
     }
 
     #[test]
