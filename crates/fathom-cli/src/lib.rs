@@ -54,6 +54,7 @@ pub use self::commands::store::{StoreAction, StoreArgs};
 pub use self::commands::suite::{Purge, SuiteArgs};
 pub use self::commands::sweep::SweepArgs;
 pub use self::commands::version::VersionArgs;
+pub use self::commands::why::WhyArgs;
 pub use self::commands::witness::WitnessArgs;
 pub use self::common::{
     ColorMode, DisplayOptions, ExperimentOptions, HostsOptions, LoadOptions, MachineOptions,

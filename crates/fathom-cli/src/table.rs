@@ -6,7 +6,7 @@ use clap::{Args, Command};
 use crate::commands::{
     agent, app, capture, check, compare, completions, devices, durable, explain, export, fit,
     fsync, help, import, limits, observe, plot, profile, quick, ready, replay, report, resume, rm,
-    runs, search, serve, show, sim, size, spec, store, suite, sweep, version, witness,
+    runs, search, serve, show, sim, size, spec, store, suite, sweep, version, why, witness,
 };
 use crate::parse::with_display_options;
 use crate::run;
@@ -117,6 +117,7 @@ const COMMANDS: &[CommandSpec] = &[
     row::<app::AppArgs>("app", Measure, app::TEXT),
     row::<witness::WitnessArgs>("witness", Measure, witness::TEXT),
     row::<durable::DurableArgs>("durable", Measure, durable::TEXT),
+    row::<why::WhyArgs>("why", Measure, why::TEXT),
     row::<observe::ObserveArgs>("observe", Measure, observe::TEXT),
     row::<capture::CaptureArgs>("capture", Measure, capture::TEXT),
     row::<replay::ReplayArgs>("replay", Measure, replay::TEXT),

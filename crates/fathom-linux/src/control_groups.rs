@@ -184,7 +184,7 @@ fn hierarchy(line: &str, mounts: &str, controller: &str) -> Option<Vec<PathBuf>>
 
 /// Root and mount point, if this line of mountinfo is the requested hierarchy. See
 /// proc_pid_mountinfo(5).
-fn cgroup_mount<'a>(
+pub(crate) fn cgroup_mount<'a>(
     line: &'a str,
     version_2: bool,
     controller: &str,

@@ -40,6 +40,7 @@ mod output_file;
 mod probe;
 mod run;
 mod sigbus_handler;
+mod why;
 mod witness;
 
 pub use self::calendar::utc_offset_s;
@@ -66,7 +67,8 @@ pub use self::probe::{
 };
 pub use self::run::run_load;
 pub use self::sigbus_handler::sigbus_handler;
+pub use self::why::WhyReader;
 pub use self::witness::{
     CommandInterval, SUPERVISOR_VARIABLE, WitnessError, WitnessEvent, WitnessOptions, WitnessedRun,
-    process_totals, remove_abandoned_groups, supervise, witness,
+    process_totals, process_tree, remove_abandoned_groups, supervise, witness,
 };

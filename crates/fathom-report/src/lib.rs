@@ -47,6 +47,7 @@ mod text;
 mod thrift;
 mod trace;
 mod tree;
+mod why;
 
 pub use self::aggregate::aggregate_bandwidth;
 pub use self::banner::{banner, starting};
@@ -97,3 +98,4 @@ pub use self::style::Style;
 pub use self::suite::suite_text;
 pub use self::terse::{TerseVersion, terse};
 pub use self::text::{checked, quick, text};
+pub use self::why::{why_json, why_text};

@@ -22,6 +22,10 @@ pub struct DiskCounts {
     pub ticks_ms: [u64; 3],
     /// Completed flushes.
     pub flushes: u64,
+    /// Sum of their time, milliseconds.
+    pub flush_ms: u64,
+    /// I/Os in flight: at that moment, in a growth at its end.
+    pub in_flight: u64,
     /// Time with at least one I/O, milliseconds.
     pub busy_ms: u64,
     /// Sum over all I/Os of their time, milliseconds.
@@ -42,6 +46,8 @@ impl DiskCounts {
             merges: three(self.merges, before.merges),
             ticks_ms: three(self.ticks_ms, before.ticks_ms),
             flushes: self.flushes.saturating_sub(before.flushes),
+            flush_ms: self.flush_ms.saturating_sub(before.flush_ms),
+            in_flight: self.in_flight,
             busy_ms: self.busy_ms.saturating_sub(before.busy_ms),
             weighted_ms: self.weighted_ms.saturating_sub(before.weighted_ms),
         }
@@ -57,6 +63,25 @@ pub struct ProcessCounts {
     pub called: [u64; 2],
     /// Bytes that devices were asked for on its behalf.
     pub device: [u64; 2],
+}
+
+impl ProcessCounts {
+    /// The counters of a text of `/proc/PID/io`.
+    #[must_use]
+    pub fn parse(name: &str, text: &str) -> Self {
+        let value = |field: &str| {
+            text.lines()
+                .filter_map(|line| line.split_once(": "))
+                .find(|(name, _)| *name == field)
+                .and_then(|(_, value)| value.parse().ok())
+                .unwrap_or(0)
+        };
+        Self {
+            name: name.to_owned(),
+            called: [value("rchar"), value("wchar")],
+            device: [value("read_bytes"), value("write_bytes")],
+        }
+    }
 }
 
 /// The counters of `/proc/diskstats`.
@@ -81,6 +106,8 @@ pub fn disk_counts(text: &str) -> BTreeMap<DeviceNumber, DiskCounts> {
                         bytes: three(2).map(|sectors| sectors * SECTOR),
                         ticks_ms: three(3),
                         flushes: field(15),
+                        flush_ms: field(16),
+                        in_flight: field(8),
                         busy_ms: field(9),
                         weighted_ms: field(10),
                     },
@@ -99,24 +126,9 @@ pub fn process_counts(proc: &Path) -> BTreeMap<u32, ProcessCounts> {
             let pid = entry.file_name().to_str()?.parse().ok()?;
             let text = fs::read_to_string(entry.path().join("io")).ok()?;
             let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
-            Some((pid, one_process(name.trim_end(), &text)))
+            Some((pid, ProcessCounts::parse(name.trim_end(), &text)))
         })
         .collect()
-}
-
-fn one_process(name: &str, text: &str) -> ProcessCounts {
-    let value = |field: &str| {
-        text.lines()
-            .filter_map(|line| line.split_once(": "))
-            .find(|(name, _)| *name == field)
-            .and_then(|(_, value)| value.parse().ok())
-            .unwrap_or(0)
-    };
-    ProcessCounts {
-        name: name.to_owned(),
-        called: [value("rchar"), value("wchar")],
-        device: [value("read_bytes"), value("write_bytes")],
-    }
 }
 
 #[cfg(test)]
@@ -133,6 +145,7 @@ mod tests {
         assert_eq!(disk.bytes, [80 * 512, 160 * 512, 240 * 512]);
         assert_eq!(disk.ticks_ms, [5, 7, 9]);
         assert_eq!((disk.busy_ms, disk.weighted_ms, disk.flushes), (11, 12, 4));
+        assert_eq!((disk.in_flight, disk.flush_ms), (0, 6));
         // Before Linux 4.18 there were no discards and before 5.5 no flushes.
         assert_eq!(counts[&DeviceNumber::new(7, 1)].ios, [1, 5, 0]);
         assert_eq!(disk_counts("x y z\n8 0\n"), BTreeMap::new());
@@ -144,7 +157,7 @@ mod tests {
     #[test]
     fn counters_of_a_process_are_read() {
         let text = "rchar: 5\nwchar: 6\nsyscr: 1\nsyscw: 1\nread_bytes: 7\nwrite_bytes: 8\ncancelled_write_bytes: 9\n";
-        let counts = one_process("dd", text);
+        let counts = ProcessCounts::parse("dd", text);
         assert_eq!((counts.called, counts.device), ([5, 6], [7, 8]));
     }
 }

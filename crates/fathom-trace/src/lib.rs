@@ -4,6 +4,7 @@
 //!   [`TraceSession`] is the same without a thread.
 //! * [`Tracker`] follows bios and requests through these events and gives a [`TrackerOutput`] each [`Request`] and [`Bio`]
 //!   that is complete, with the time of every step.
+//! * [`why`] answers from counters and events why programs wait for storage.
 //!
 //! ```
 //! use fathom_trace::{DeviceNumber, IoFlags};
@@ -30,6 +31,7 @@ mod session;
 mod summary;
 mod tracefs;
 mod tracker;
+mod why;
 
 pub use self::blame::{BlameJoin, IoPlace, JoinedIo, LoadIo, Piece, Submitter, TracedDevices};
 pub use self::counters::{DiskCounts, ProcessCounts, disk_counts, process_counts};
@@ -55,3 +57,9 @@ pub use self::summary::{
 };
 pub use self::tracefs::Tracefs;
 pub use self::tracker::{Bio, BioPart, Request, Tracker, TrackerCounts, TrackerOutput};
+pub use self::why::{
+    ReadsBesideOthers, RequestCollector, StuckThread, TracedRequest, TracedRequests, WaitingThread,
+    WhyAnswer, WhyArray, WhyCause, WhyCost, WhyDevice, WhyEvidence, WhyFinding, WhyGroup, WhyLimit,
+    WhyLook, WhyMount, WhyPressure, WhyProcess, WhyReading, WhyScope, WhySubject, WhyVolume,
+    is_in_group, why,
+};

@@ -135,7 +135,7 @@ impl BlockDevices {
         (size != "0").then(|| sequence().unwrap_or(0))
     }
 
-    fn directory(&self, number: DeviceNumber) -> Option<PathBuf> {
+    pub(crate) fn directory(&self, number: DeviceNumber) -> Option<PathBuf> {
         fs::canonicalize(self.sys.join("dev/block").join(number.to_string())).ok()
     }
 }
@@ -181,7 +181,7 @@ fn read_number(directory: &Path) -> Option<DeviceNumber> {
     Some(DeviceNumber::new(major.parse().ok()?, minor.parse().ok()?))
 }
 
-fn read_text(directory: &Path, file: &str) -> Option<String> {
+pub(crate) fn read_text(directory: &Path, file: &str) -> Option<String> {
     let text = fs::read_to_string(directory.join(file)).ok()?;
     Some(text.trim().to_owned())
 }

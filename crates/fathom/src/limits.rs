@@ -32,7 +32,7 @@ const JOB_FILE: &str = "limits.fio";
 /// I/Os in flight: enough for 32,000 IOPS at a millisecond.
 const DEPTH: u32 = 32;
 /// The known volumes.
-const VOLUMES: (&str, &str) = (
+pub const VOLUMES: (&str, &str) = (
     "volumes/volumes.toml",
     include_str!("../../../volumes/volumes.toml"),
 );

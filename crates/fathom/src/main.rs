@@ -79,6 +79,7 @@ mod timeout;
 mod toml_files;
 mod trigger;
 mod verify_state;
+mod why;
 mod witness;
 
 use std::ffi::{OsStr, OsString};
@@ -150,6 +151,7 @@ fn command(arguments: &[String]) -> Outcome {
         "app" => app::command(rest),
         "witness" => witness::command(rest),
         "durable" => durable::command(rest),
+        "why" => why::command(rest),
         "observe" => observe::command(rest),
         "capture" => capture::command(rest),
         "replay" => replay::command(rest),

@@ -33,7 +33,7 @@ const EXIT_CODES: [(Outcome, u8, &str); 5] = [
     (
         Outcome::Undecided,
         3,
-        "`compare`: no limit fails, but at least one is inconclusive; `ready`, `durable` and `limits`: undecided",
+        "`compare`: no limit fails, but at least one is inconclusive; `ready`, `durable` and `limits`: undecided; `why`: not known",
     ),
     (Outcome::Interrupted, 130, "interrupted"),
 ];

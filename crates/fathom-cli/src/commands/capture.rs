@@ -46,7 +46,7 @@ pub struct CaptureArgs {
         help_heading = "Output"
     )]
     pub output: PathBuf,
-    /// Count the I/O of this process; can be repeated
+    /// Watch this process; can be repeated
     ///
     /// The I/O of other processes does not count. Writes through the page cache are submitted later by threads of the kernel and do not count.
     #[arg(long, value_name = "PID", help_heading = "Processes")]

@@ -35,6 +35,7 @@ pub(crate) mod store;
 pub(crate) mod suite;
 pub(crate) mod sweep;
 pub(crate) mod version;
+pub(crate) mod why;
 pub(crate) mod witness;
 
 /// About, details and examples of a command.

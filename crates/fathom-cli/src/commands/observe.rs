@@ -35,9 +35,9 @@ pub struct ObserveArgs {
     /// Device, or a file or directory on it; without one: all devices
     #[arg(value_name = "PATH")]
     pub path: Option<PathBuf>,
-    /// Count the I/O of this process; can be repeated
+    /// Watch this process; can be repeated
     ///
-    /// The I/O of other processes does not count. Writes through the page cache are submitted later by threads of the kernel and do not count.
+    /// Its I/O counts, that of other processes does not. Writes through the page cache are submitted later by threads of the kernel and do not count.
     #[arg(long, value_name = "PID", help_heading = "Processes")]
     pub pid: Vec<u32>,
     /// Only the I/O of processes in this control group and those below it

@@ -29,9 +29,9 @@ pub struct WitnessArgs {
     /// The command and its arguments
     #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     pub command: Vec<String>,
-    /// Count the I/O of this process; can be repeated
+    /// Watch this process; can be repeated
     ///
-    /// Such as the server of a benchmark, with the processes that it starts, beside the command.
+    /// Its I/O counts, such as that of the server of a benchmark, with the processes that it starts, beside the command.
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
     pub pid: Vec<u32>,
     #[command(flatten)]

@@ -101,6 +101,7 @@ const SOURCES: &[(&str, &[&str])] = &[
     ("fathom-store/src/error.rs", &["store"]),
     ("fathom/src/suite/", &["suite"]),
     ("fathom/src/trigger.rs", &["run", "fio"]),
+    ("fathom/src/why", &["why"]),
     ("fathom/src/witness.rs", &["witness"]),
     ("fathom-linux/src/witness/", &["witness"]),
 ];

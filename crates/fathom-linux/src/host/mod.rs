@@ -54,6 +54,7 @@ pub(crate) use self::disks::block_devices;
 
 pub use self::cache::{CacheState, DirectIo, cache_state, direct_io};
 pub use self::conditions::ConditionsWatch;
+pub(crate) use self::conditions::{group_limits, pressure_total};
 pub use self::extents::written_share;
 pub use self::idle::{IdleWatch, idle_calibration};
 pub use self::signal::{dump_requests, end_with_parent, interrupts};

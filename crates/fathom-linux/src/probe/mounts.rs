@@ -43,6 +43,11 @@ pub(crate) fn here() -> Vec<MountRow> {
     read("/proc/self/mountinfo", None)
 }
 
+/// The same of a tree with the files of /proc below `root`.
+pub(crate) fn below(root: &Path) -> Vec<MountRow> {
+    read(root.join("proc/self/mountinfo"), None)
+}
+
 fn read(path: impl AsRef<Path>, namespace_of: Option<u32>) -> Vec<MountRow> {
     let mut text = Vec::new();
     let file = std::fs::File::open(path);

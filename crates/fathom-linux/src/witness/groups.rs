@@ -144,17 +144,7 @@ impl Groups {
     /// What they transferred, by device; `None` where no group counts it.
     pub(super) fn disks(&self) -> Option<Vec<GroupDisk>> {
         self.all.iter().find_map(|group| {
-            let by_number = if group.version_2 {
-                version_2(&fs::read_to_string(group.path.join("io.stat")).ok()?)
-            } else {
-                let text = |file: &str| fs::read_to_string(group.path.join(file)).ok();
-                version_1(
-                    &text("blkio.throttle.io_service_bytes_recursive")
-                        .or_else(|| text("blkio.throttle.io_service_bytes"))?,
-                    &text("blkio.throttle.io_serviced_recursive")
-                        .or_else(|| text("blkio.throttle.io_serviced"))?,
-                )
-            };
+            let by_number = transferred(&group.path, group.version_2)?;
             let named = by_number.into_iter().map(|(number, disk)| GroupDisk {
                 name: disk_name(&number).unwrap_or(number),
                 ..disk
@@ -176,6 +166,20 @@ impl Drop for Groups {
     fn drop(&mut self) {
         self.release();
     }
+}
+
+/// What the processes of a group and of those below it transferred, by the number of the device.
+pub(crate) fn transferred(group: &Path, is_version_2: bool) -> Option<BTreeMap<String, GroupDisk>> {
+    let text = |file: &str| fs::read_to_string(group.join(file)).ok();
+    if is_version_2 {
+        return Some(version_2(&text("io.stat")?));
+    }
+    Some(version_1(
+        &text("blkio.throttle.io_service_bytes_recursive")
+            .or_else(|| text("blkio.throttle.io_service_bytes"))?,
+        &text("blkio.throttle.io_serviced_recursive")
+            .or_else(|| text("blkio.throttle.io_serviced"))?,
+    ))
 }
 
 /// The text of an error without its number.

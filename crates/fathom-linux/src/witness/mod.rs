@@ -158,6 +158,14 @@ pub fn process_totals(process: u32) -> (ProcessIo, Nanos, Nanos) {
     (totals.io, totals.user, totals.system)
 }
 
+/// A process and all processes below it that live.
+#[must_use]
+pub fn process_tree(process: u32) -> Vec<u32> {
+    let mut found = vec![process];
+    found.extend(processes::read_tree(process).processes);
+    found
+}
+
 /// Runs a command to its end. Signals are passed on to it from now on. `on_event` must return soon.
 ///
 /// # Errors

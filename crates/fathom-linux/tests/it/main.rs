@@ -3,3 +3,4 @@
 mod engines;
 mod guard;
 mod host;
+mod why;

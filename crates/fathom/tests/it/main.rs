@@ -75,4 +75,5 @@ mod verify_faults;
 mod verify_fio;
 mod verify_memory;
 mod virtual_time;
+mod why;
 mod witness;

@@ -18,15 +18,22 @@ pub(super) fn limits(disks: &[String]) -> Vec<IoLimit> {
         .collect();
     let mut limits = Vec::new();
     for group in own_groups("blkio").into_iter().chain(own_groups("io")) {
-        for (file, reads, ios) in VERSION_1 {
-            let text = std::fs::read_to_string(group.join(file)).unwrap_or_default();
-            limits.extend(version_1(&text, reads, ios, &numbers));
-        }
-        let text = std::fs::read_to_string(group.join("io.max")).unwrap_or_default();
-        limits.extend(version_2(&text, &numbers));
+        limits.extend(group_limits(&group, &numbers));
     }
     limits.sort_by_key(|limit| (limit.disk.clone(), limit.reads, limit.ios, limit.per_second));
     limits.dedup();
+    limits
+}
+
+/// Limits of one control group on devices, given by their numbers and names.
+pub(crate) fn group_limits(group: &Path, numbers: &[(String, String)]) -> Vec<IoLimit> {
+    let mut limits = Vec::new();
+    for (file, reads, ios) in VERSION_1 {
+        let text = std::fs::read_to_string(group.join(file)).unwrap_or_default();
+        limits.extend(version_1(&text, reads, ios, numbers));
+    }
+    let text = std::fs::read_to_string(group.join("io.max")).unwrap_or_default();
+    limits.extend(version_2(&text, numbers));
     limits
 }
 

@@ -6,6 +6,9 @@ mod sampler;
 mod sharers;
 mod targets;
 
+pub(crate) use self::limits::group_limits;
+pub(crate) use self::readings::pressure_total;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -201,7 +201,11 @@ fn one_cpu(line: &str) -> Option<Ticks> {
 
 /// `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345`.
 fn waited(file: &Option<File>, kind: &str, buffer: &mut Vec<u8>) -> Option<u64> {
-    let text = text(file.as_ref()?, buffer)?;
+    pressure_total(&text(file.as_ref()?, buffer)?, kind)
+}
+
+/// The total of a line of pressure stall information, microseconds (`Documentation/accounting/psi.rst`).
+pub(crate) fn pressure_total(text: &str, kind: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.starts_with(kind))?;
     line.split_whitespace()
         .find_map(|word| word.strip_prefix("total="))?
