@@ -13,7 +13,14 @@ pub struct Process {
     pub name: String,
     /// Its control group, such as `/system.slice/postgresql.service`; empty if unknown.
     pub group: String,
+    /// The group that limits its memory: the same one in version 2.
+    pub memory_group: String,
+    /// It is a thread of the kernel, which writes the page cache on behalf of programs.
+    pub is_kernel: bool,
 }
+
+/// The process of which all threads of the kernel are children.
+const KERNEL_PARENT: &str = "2";
 
 /// The processes of threads, remembered.
 #[derive(Debug)]
@@ -81,21 +88,23 @@ impl Processes {
             Process {
                 pid,
                 name: name.trim_end().to_owned(),
-                group: control_group(&text("cgroup")),
+                group: control_group(&text("cgroup"), "blkio"),
+                memory_group: control_group(&text("cgroup"), "memory"),
+                is_kernel: field("PPid:") == Some(KERNEL_PARENT),
             }
         })
     }
 }
 
-/// The group of version 2 or, where that is the root, of the I/O controller of version 1.
-fn control_group(text: &str) -> String {
+/// The group of version 2 or, where that is the root, of a controller of version 1.
+fn control_group(text: &str, controller: &str) -> String {
     let mut found = "";
     for line in text.lines() {
         let mut parts = line.splitn(3, ':');
         let (_, controllers, path) = (parts.next(), parts.next(), parts.next().unwrap_or(""));
         match controllers {
             Some("") if path != "/" => return path.to_owned(),
-            Some(names) if names.split(',').any(|name| name == "blkio") => found = path,
+            Some(names) if names.split(',').any(|name| name == controller) => found = path,
             _ => {}
         }
     }
@@ -139,13 +148,13 @@ mod tests {
     #[test]
     fn control_groups_of_both_versions_are_read() {
         assert_eq!(
-            control_group("0::/user.slice/a.scope\n"),
+            control_group("0::/user.slice/a.scope\n", "blkio"),
             "/user.slice/a.scope"
         );
         assert_eq!(
-            control_group("4:cpu:/x\n3:blkio:/limited\n0::/\n"),
+            control_group("4:cpu:/x\n3:blkio:/limited\n0::/\n", "blkio"),
             "/limited"
         );
-        assert_eq!(control_group(""), "");
+        assert_eq!(control_group("", "blkio"), "");
     }
 }

@@ -35,7 +35,7 @@ fn hierarchies(root: &Path) -> Vec<Hierarchy> {
             at: root.join(found.1.trim_start_matches('/')),
         })
     };
-    [of(true, ""), of(false, "blkio")]
+    [of(true, ""), of(false, "blkio"), of(false, "memory")]
         .into_iter()
         .flatten()
         .collect()
@@ -89,12 +89,25 @@ pub(super) fn read(root: &Path) -> BTreeMap<String, WhyGroup> {
     groups
 }
 
-/// A hybrid has pressure in version 2 and limits in version 1.
-fn merged(of_version_2: WhyGroup, of_version_1: WhyGroup) -> WhyGroup {
+/// A hybrid has pressure in version 2 and limits in version 1, each controller in a hierarchy of its own.
+fn merged(known: WhyGroup, more: WhyGroup) -> WhyGroup {
+    let has_limits = !more.limits.is_empty();
+    let has_memory = more.memory.is_some();
+    let (rates, memory) = (
+        if has_limits { &more } else { &known },
+        if has_memory { &more } else { &known },
+    );
     WhyGroup {
-        limits: of_version_1.limits,
-        transferred: of_version_1.transferred,
-        ..of_version_2
+        limits: rates.limits.clone(),
+        transferred: rates.transferred.clone(),
+        memory: memory.memory,
+        memory_max_events: memory.memory_max_events,
+        refaults: memory.refaults,
+        pressure: if known.pressure == WhyPressure::default() {
+            more.pressure
+        } else {
+            known.pressure
+        },
     }
 }
 
@@ -148,9 +161,15 @@ fn one(path: &Path, is_version_2: bool, numbers: &[(String, String)]) -> WhyGrou
     let transferred = transferred(path, is_version_2).unwrap_or_default();
     let pressure = |file: &str| pressure_total(&text(file), "some");
     let memory = || {
-        let limit = value("memory.max").filter(|limit| *limit < UNLIMITED)?;
-        Some((value("memory.current")?, limit))
+        let of_version_1 = || value("memory.limit_in_bytes");
+        let limit = value("memory.max").or_else(of_version_1);
+        let limit = limit.filter(|limit| *limit < UNLIMITED)?;
+        let used = value("memory.current").or_else(|| value("memory.usage_in_bytes"));
+        Some((used?, limit))
     };
+    let refaults = field("memory.stat", "total_workingset_refault_file")
+        .or_else(|| field("memory.stat", "workingset_refault_file"));
+    let limit_hits = field("memory.events", "max").or_else(|| value("memory.failcnt"));
     WhyGroup {
         limits,
         transferred: transferred
@@ -163,7 +182,7 @@ fn one(path: &Path, is_version_2: bool, numbers: &[(String, String)]) -> WhyGrou
             cpu: None,
         },
         memory: memory(),
-        memory_max_events: field("memory.events", "max").unwrap_or(0),
-        refaults: field("memory.stat", "workingset_refault_file").unwrap_or(0),
+        memory_max_events: limit_hits.unwrap_or(0),
+        refaults: refaults.unwrap_or(0),
     }
 }

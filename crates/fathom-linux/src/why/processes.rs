@@ -47,6 +47,17 @@ fn threads(process: &Path, pid: u32, count: u64) -> Vec<(u32, PathBuf)> {
         .collect()
 }
 
+/// Bytes that devices read and wrote for these threads; `None` where the kernel or this user does not see them.
+fn own_bytes(process: &Path, threads: impl Iterator<Item = u32>) -> Option<[u64; 2]> {
+    let mut sum = [0; 2];
+    for thread in threads {
+        let text = text(process, &format!("task/{thread}/io"))?;
+        let counts = ProcessCounts::parse("", &text).device;
+        sum = [sum[0] + counts[0], sum[1] + counts[1]];
+    }
+    Some(sum)
+}
+
 /// Adds all processes but the kernel's own.
 pub(super) fn read(proc: &Path, first: &[u32], reading: &mut WhyReading) {
     let mut known = Processes::of_tree(proc);
@@ -71,6 +82,7 @@ pub(super) fn read(proc: &Path, first: &[u32], reading: &mut WhyReading) {
         };
         let threads = threads(&directory, pid, stat.threads.min(budget as u64));
         budget = budget.saturating_sub(threads.len());
+        let own_bytes = own_bytes(&directory, threads.iter().map(|(thread, _)| *thread));
         let delays = threads.into_iter().filter_map(|(thread, path)| {
             let delay = if path == directory {
                 stat.delay
@@ -82,7 +94,9 @@ pub(super) fn read(proc: &Path, first: &[u32], reading: &mut WhyReading) {
         let process = WhyProcess {
             parent: stat.parent,
             group: known.of(pid).group.clone(),
+            memory_group: known.of(pid).memory_group.clone(),
             counts,
+            own_bytes,
             major_faults: stat.major_faults,
             delays: delays.collect(),
             name: stat.name.clone(),

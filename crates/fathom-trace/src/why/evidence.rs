@@ -118,8 +118,13 @@ pub struct WhyProcess {
     pub parent: u32,
     /// Its control group.
     pub group: String,
+    /// The control group that limits its memory.
+    pub memory_group: String,
     /// Its I/O; `None` where this user may not read it.
     pub counts: Option<ProcessCounts>,
+    /// Bytes that devices read and wrote for its living threads: the counters of a process contain those of its children that
+    /// have ended, which the kernel adds when it reaps them. `None` where unknown.
+    pub own_bytes: Option<[u64; 2]>,
     /// Major faults.
     pub major_faults: u64,
     /// Time that each thread waited for block I/O, clock ticks (delay accounting).

@@ -8,6 +8,7 @@ use crate::counters::DiskCounts;
 use crate::event::DeviceNumber;
 
 use super::evidence::{WaitingThread, WhyDevice, WhyEvidence};
+use super::users::{User, users, users_by_trace};
 
 /// Clock ticks per second of the kernel's interfaces (`USER_HZ`).
 const TICKS_PER_SECOND: f64 = 100.0;
@@ -103,29 +104,15 @@ impl DeviceLoad<'_> {
                 );
             }
         }
-        if let Some(mean) = self.flush_ns() {
-            let per_second = self.grown.flushes as f64 / self.seconds;
-            text += &format!(", {} flushes/s of {}", rate(per_second), duration(mean));
-        }
-        text
+        text + &self.flush_phrase()
     }
-}
 
-/// A process that uses devices.
-#[derive(Clone, Debug)]
-pub(super) struct User {
-    pub(super) pid: u32,
-    pub(super) name: String,
-    /// Bytes that devices read and wrote for it.
-    pub(super) bytes: [u64; 2],
-    /// Share of the bytes of all processes.
-    pub(super) share: f64,
-}
-
-impl User {
-    /// `dd (pid 812)`.
-    pub(super) fn title(&self) -> String {
-        title(&self.name, self.pid)
+    /// The flushes, to be added to a sentence; empty without one.
+    pub(super) fn flush_phrase(&self) -> String {
+        self.flush_ns().map_or(String::new(), |mean| {
+            let per_second = self.grown.flushes as f64 / self.seconds;
+            format!(", {} flushes/s of {}", rate(per_second), duration(mean))
+        })
     }
 }
 
@@ -220,6 +207,14 @@ impl<'a> Facts<'a> {
         self.devices.iter().find(|one| one.number == number)
     }
 
+    /// The users of one device, largest first: by the trace, whose bytes are those of the device; without one those of all devices.
+    pub(super) fn users_of(&self, load: &DeviceLoad) -> Vec<User> {
+        let requests = self.evidence.requests.as_ref();
+        requests
+            .and_then(|requests| users_by_trace(self.evidence, requests, &self.users, load.number))
+            .unwrap_or_else(|| self.users.clone())
+    }
+
     /// Per second of the growth of a counter of `/proc/vmstat`; `None` where the kernel does not have it.
     pub(super) fn per_second(&self, counter: &str) -> Option<f64> {
         let (before, after) = (&self.evidence.before.memory, &self.evidence.after.memory);
@@ -296,34 +291,6 @@ fn devices(evidence: &WhyEvidence, seconds: f64) -> Vec<DeviceLoad<'_>> {
         .collect();
     loads.sort_by_key(|one| std::cmp::Reverse((one.grown.busy_ms, one.grown.weighted_ms)));
     loads
-}
-
-fn users(evidence: &WhyEvidence) -> Vec<User> {
-    let mut users: Vec<User> = evidence
-        .after
-        .processes
-        .iter()
-        .filter_map(|(pid, process)| {
-            let after = process.counts.as_ref()?;
-            let before = evidence.before.processes.get(pid);
-            let before = before.and_then(|process| process.counts.as_ref());
-            let bytes = [0, 1].map(|at: usize| {
-                after.device[at].saturating_sub(before.map_or(0, |before| before.device[at]))
-            });
-            (bytes[0] + bytes[1] > 0).then(|| User {
-                pid: *pid,
-                name: process.name.clone(),
-                bytes,
-                share: 0.0,
-            })
-        })
-        .collect();
-    let all: u64 = users.iter().flat_map(|user| user.bytes).sum();
-    for user in &mut users {
-        user.share = (user.bytes[0] + user.bytes[1]) as f64 / all.max(1) as f64;
-    }
-    users.sort_by_key(|user| std::cmp::Reverse(user.bytes[0] + user.bytes[1]));
-    users
 }
 
 /// Whether the kernel counts the time that threads wait for block I/O.

@@ -9,6 +9,7 @@ mod evidence;
 mod facts;
 mod requests;
 mod rules;
+mod users;
 
 pub use self::answer::{StuckThread, WhyAnswer, WhyCause, WhyFinding, WhySubject};
 pub use self::evidence::{
@@ -20,9 +21,12 @@ pub use self::requests::{ReadsBesideOthers, RequestCollector, TracedRequest, Tra
 use fathom_model::format::{bytes, duration, percent};
 
 use self::facts::{DeviceLoad, Facts, counts_delays};
+use self::users::User;
 
 /// Devices, users and waiters that are listed.
 const LISTED: usize = 5;
+/// A user with a smaller share explains nothing.
+const MIN_LISTED_SHARE: f64 = 0.001;
 
 /// The answer that the evidence gives.
 #[must_use]
@@ -78,7 +82,8 @@ fn uses(facts: &Facts) -> Vec<String> {
         let process = facts.evidence.after.processes.get(&pid);
         scope.is_of_processes() && process.is_some_and(|one| scope.has_process(pid, &one.group))
     };
-    let mut users: Vec<_> = facts.users.iter().collect();
+    let is_listed = |user: &&User| user.share >= MIN_LISTED_SHARE || is_asked(user.pid);
+    let mut users: Vec<_> = facts.users.iter().filter(is_listed).collect();
     users.sort_by_key(|user| !is_asked(user.pid));
     let users = users.into_iter().take(LISTED).map(|user| {
         format!(

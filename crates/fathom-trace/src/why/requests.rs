@@ -1,6 +1,6 @@
 //! The requests of a trace, as far as `fathom why` needs them: who waited how long for each, and what else was in flight.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::decode::{ThreadName, thread_name};
 use crate::event::{BlockEvent, DeviceNumber};
@@ -8,7 +8,7 @@ use crate::process::Processes;
 use crate::session::TraceConsumer;
 use crate::tracker::{BioPart, Request, Tracker, TrackerOutput};
 
-/// Requests that are kept (48 bytes each).
+/// Requests that are kept (56 bytes each).
 const MOST_REQUESTS: usize = 200_000;
 
 /// A request that completed.
@@ -20,6 +20,8 @@ pub struct TracedRequest {
     pub pid: u32,
     /// A read.
     pub is_read: bool,
+    /// Its size; 0 for a flush.
+    pub bytes: u64,
     /// When it entered the block layer.
     pub queued_ns: u64,
     /// When it went to the driver.
@@ -37,6 +39,8 @@ pub struct TracedRequests {
     pub left_out: u64,
     /// Names of the processes.
     pub names: HashMap<u32, String>,
+    /// Those of them that are threads of the kernel.
+    pub kernel_threads: HashSet<u32>,
 }
 
 /// Mean latencies of a process's reads on a device, by what else was in flight when they were queued.
@@ -54,19 +58,25 @@ impl TracedRequests {
     /// latency, or only short ones would be alone. What was in flight when the trace began is not known until the first request
     /// of `other` completes.
     #[must_use]
-    pub fn reads_beside(&self, device: DeviceNumber, victim: u32, other: u32) -> ReadsBesideOthers {
-        let on_device = |pid: u32| {
-            self.kept
-                .iter()
-                .filter(move |one| one.device == device && one.pid == pid)
-        };
-        let known_from = on_device(other).map(|one| one.completed_ns).min();
-        let mut changes: Vec<(u64, i64)> = on_device(other)
+    pub fn reads_beside(
+        &self,
+        device: DeviceNumber,
+        victim: u32,
+        is_other: impl Fn(u32) -> bool,
+    ) -> ReadsBesideOthers {
+        let on_device = || self.kept.iter().filter(|one| one.device == device);
+        let of_others = || on_device().filter(|one| is_other(one.pid));
+        let known_from = of_others().map(|one| one.completed_ns).min();
+        let mut changes: Vec<(u64, i64)> = of_others()
             .flat_map(|one| [(one.queued_ns, 1), (one.completed_ns, -1)])
             .collect();
         changes.sort_unstable();
-        let mut reads: Vec<&TracedRequest> = on_device(victim)
-            .filter(|one| one.is_read && known_from.is_some_and(|from| one.queued_ns >= from))
+        let mut reads: Vec<&TracedRequest> = on_device()
+            .filter(|one| {
+                one.pid == victim
+                    && one.is_read
+                    && known_from.is_some_and(|from| one.queued_ns >= from)
+            })
             .collect();
         reads.sort_unstable_by_key(|one| one.queued_ns);
         let (mut at, mut in_flight) = (0, 0);
@@ -201,6 +211,9 @@ impl TrackerOutput for Collected {
             return;
         }
         let process = self.processes.of(thread);
+        if process.is_kernel {
+            self.requests.kernel_threads.insert(process.pid);
+        }
         let names = &mut self.requests.names;
         names
             .entry(process.pid)
@@ -209,6 +222,7 @@ impl TrackerOutput for Collected {
             device: request.device,
             pid: process.pid,
             is_read: request.flags.is_read(),
+            bytes: u64::from(request.sectors) * 512,
             queued_ns,
             issued_ns: issued_ns.max(queued_ns),
             completed_ns: request.t_complete.max(issued_ns).max(queued_ns),

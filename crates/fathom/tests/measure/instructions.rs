@@ -10,6 +10,7 @@ use crate::scene::{Attempt, Scene};
 /// The upper bounds are a tenth above the count of a build without optimisation.
 pub const SCENES: &[Scene] = &[
     Scene {
+        is_robust: false,
         name: "instructions for an I/O at depth 1",
         needs: &[],
         attempt: Attempt::Figure {
@@ -19,6 +20,7 @@ pub const SCENES: &[Scene] = &[
         },
     },
     Scene {
+        is_robust: false,
         name: "instructions for an I/O at depth 32",
         needs: &[],
         attempt: Attempt::Figure {

@@ -44,14 +44,15 @@ mod serve_support;
 mod staged;
 mod stall;
 mod table;
+mod why;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use scene::{Scene, judge};
+use scene::{MIN_ATTEMPTS, Scene, judge};
 
 /// All scenes, in the order in which they run.
-const SCENES: [&[Scene]; 21] = [
+const SCENES: [&[Scene]; 22] = [
     known_answers::SCENES,
     stall::SCENES,
     findings::SCENES,
@@ -73,10 +74,8 @@ const SCENES: [&[Scene]; 21] = [
     device::SCENES,
     instructions::SCENES,
     overhead::SCENES,
+    why::SCENES,
 ];
-/// Fewer attempts decide nothing.
-const MIN_ATTEMPTS: u32 = 20;
-
 /// The arguments of the program.
 struct Arguments {
     filter: String,
@@ -98,11 +97,7 @@ fn arguments() -> Result<Arguments, String> {
         match word.as_str() {
             "--attempts" => {
                 let text = value()?;
-                let number: u32 = text.parse().map_err(|_| format!("--attempts {text}"))?;
-                if number < MIN_ATTEMPTS {
-                    return Err(format!("--attempts is at least {MIN_ATTEMPTS}"));
-                }
-                parsed.attempts = number;
+                parsed.attempts = text.parse().map_err(|_| format!("--attempts {text}"))?;
             }
             "--markdown" => parsed.markdown = Some(PathBuf::from(value()?)),
             "--list" => parsed.is_list = true,

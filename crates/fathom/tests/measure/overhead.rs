@@ -10,6 +10,7 @@ use crate::scene::{Attempt, Scene};
 
 pub const SCENES: &[Scene] = &[
     Scene {
+        is_robust: false,
         name: "time for the I/Os of the null engine, of that of fio",
         needs: &[Need::Fio],
         attempt: Attempt::Figure {
@@ -21,6 +22,7 @@ pub const SCENES: &[Scene] = &[
         },
     },
     Scene {
+        is_robust: false,
         name: "time for buffered reads of a file, of that of fio",
         needs: &[Need::Fio],
         attempt: Attempt::Figure {

@@ -4,6 +4,8 @@ use fathom_testkit::Need;
 
 use crate::machine::Watch;
 
+/// Fewer attempts decide nothing.
+pub const MIN_ATTEMPTS: u32 = 20;
 /// Of the judged attempts of a scene, so many percent must be right.
 const MIN_RIGHT_PERCENT: u32 = 95;
 /// Of all attempts of a scene, at most so many percent may be disturbed.
@@ -28,6 +30,8 @@ pub struct Scene {
     pub name: &'static str,
     pub needs: &'static [Need],
     pub attempt: Attempt,
+    /// Other load may not change its outcome, so that every attempt is judged.
+    pub is_robust: bool,
 }
 
 impl Scene {
@@ -41,6 +45,15 @@ impl Scene {
             name,
             needs,
             attempt: Attempt::Check(attempt),
+            is_robust: false,
+        }
+    }
+
+    /// The same whatever else the machine does.
+    pub const fn robust(self) -> Scene {
+        Scene {
+            is_robust: true,
+            ..self
         }
     }
 }
@@ -60,7 +73,8 @@ pub struct Judged {
 
 impl Judged {
     fn is_judged(&self) -> bool {
-        self.attempts > 0 && self.disturbed * 100 <= self.attempts * MAX_UNJUDGED_PERCENT
+        self.attempts >= MIN_ATTEMPTS
+            && self.disturbed * 100 <= self.attempts * MAX_UNJUDGED_PERCENT
     }
 
     pub fn has_passed(&self) -> bool {
@@ -118,10 +132,12 @@ pub fn judge(scene: &Scene, attempts: u32) -> Judged {
             Attempt::Check(attempt) => run(attempt).map(|()| None),
             Attempt::Figure { measure, .. } => run(measure).map(Some),
         };
-        match (watch.disturbance(), result) {
-            (Some(why), _) => {
+        let disturbance = watch.disturbance().filter(|_| !scene.is_robust);
+        match (disturbance, result) {
+            (Some(why), result) => {
                 judged.disturbed += 1;
-                judged.reasons.push(format!("disturbed: {why}"));
+                let outcome = result.map_or_else(|wrong| format!("; {wrong}"), |_| String::new());
+                judged.reasons.push(format!("disturbed: {why}{outcome}"));
             }
             (None, Ok(figure)) => {
                 judged.right += 1;

@@ -208,7 +208,7 @@ fn a_neighbour() {
     check(
         name,
         &[(
-            "-- requests --\n0 10000 890 812 R 0 10000\n500 17800 500 700 R 100 5600\n8950000 10000 100 700 R 50 150",
+            "-- requests --\n0 10000 890 812 R 0 10000 2048\n500 17800 500 700 R 100 5600\n8950000 10000 100 700 R 50 150",
             "-- after/none --",
         )],
         WhyCause::Neighbour,
@@ -221,7 +221,7 @@ fn a_neighbour() {
         &[("700 R 50 150", "700 R 50 2900")],
         WhyCause::DeviceBusy,
         Likely,
-        "sda is 89 % busy with 1.2 in flight (160 I/Os per second, 106 MB/s, 7.50 ms each); dd (pid 812) has 99.22 % of the bytes.",
+        "sda is 89 % busy with 1.2 in flight (160 I/Os per second, 106 MB/s, 7.50 ms each); dd (pid 812) has 99.73 % of the bytes.",
     );
     check(
         name,
@@ -231,6 +231,50 @@ fn a_neighbour() {
         "Not known from what was seen: dd (pid 812) waits 80 % of the time for block I/O, and sda is 79 % busy, 7.50 ms per I/O.",
     );
     check_idle(name);
+}
+
+/// What a shell's programs write to the page cache comes to the device from a thread of the kernel, and their counters to the shell.
+#[test]
+fn a_neighbour_that_writes_by_the_page_cache() {
+    let name = "neighbour";
+    let writer = [
+        (
+            "812 dd D delay=0 switches=1\n",
+            "810 bash S own=0\n50 kworker/u8:1 S parent=2\n",
+        ),
+        (
+            "812 dd D delay=800 switches=1001 read=1048576000",
+            "810 bash S write=943718400 own=0\n812 dd D parent=810 write=104857600 own=104857600\n50 kworker/u8:1 S parent=2",
+        ),
+        ("890 812 R", "890 50 W"),
+    ];
+    let sentence = "bash (pid 810) with what it started keeps sda 89 % busy; postgres (pid 700) waits 5.70 ms per read because of it, 200 us without.";
+    check(name, &writer, WhyCause::Neighbour, Fact, sentence);
+    // 1000 MiB of 1000 MiB + 8,192,000 bytes.
+    assert_eq!(
+        answer(name, &writer).uses[0],
+        "bash (pid 810) with what it started: 99.22 % of the bytes, 0 bytes read and 1000 MiB written"
+    );
+    // Of the written bytes another program has a fifth: whose writes were in the way is not sure.
+    let mut two = writer;
+    two[1].1 =
+        "810 bash S write=1048576000 own=0\n900 cp S write=262144000\n50 kworker/u8:1 S parent=2";
+    check(name, &two, WhyCause::Neighbour, Likely, sentence);
+}
+
+/// The bytes of a process are those of all devices: the trace shows whose I/Os the busy one has.
+#[test]
+fn a_program_that_uses_another_device_is_no_neighbour() {
+    check(
+        "neighbour",
+        &[
+            ("890 812 R", "890 900 R"),
+            ("812 dd D", "900 cp S\n812 dd D"),
+        ],
+        WhyCause::Neighbour,
+        Fact,
+        "cp (pid 900) keeps sda 89 % busy; postgres (pid 700) waits 5.70 ms per read because of it, 200 us without.",
+    );
 }
 
 #[test]
@@ -259,6 +303,14 @@ fn a_storm_of_fsyncs() {
         WhyCause::NotKnown,
         NotKnown,
         "Not known from what was seen: postgres (pid 812) waited in 2 of 2 looks, and sda is 36 % busy, 200 us per I/O.",
+    );
+    // A few flushes wait for the data that was written before them.
+    check(
+        name,
+        &[("0 1800 9540", "0 19 9540")],
+        WhyCause::DeviceBusy,
+        Likely,
+        "sda is 97 % busy with 1.0 in flight (360 I/Os per second, 1.5 MB/s, 200 us each, 1.9 flushes/s of 502 ms); postgres (pid 812) has 100 % of the bytes.",
     );
     check_idle(name);
 }
@@ -495,7 +547,7 @@ fn memory_pressure() {
         &[],
         WhyCause::Memory,
         Fact,
-        "Memory is short in control group /system.slice/db.service: it uses 1 GiB of 1 GiB, its tasks waited 40 % of the time for memory, and 2,300 pages of files per second are read again that had just been dropped.",
+        "Memory is short in control group /system.slice/db.service: it uses 1 GiB of 1 GiB, tasks waited 40 % of the time for memory, and 2,300 pages of files per second are read again that had just been dropped.",
     );
     // Pages that come back are what makes it a matter of storage.
     check(
@@ -506,16 +558,54 @@ fn memory_pressure() {
         )],
         WhyCause::Memory,
         Likely,
-        "Memory is short in control group /system.slice/db.service: it uses 1 GiB of 1 GiB, its tasks waited 40 % of the time for memory, and 90 pages of files per second are read again that had just been dropped.",
+        "Memory is short in control group /system.slice/db.service: it uses 1 GiB of 1 GiB, tasks waited 40 % of the time for memory, and 90 pages of files per second are read again that had just been dropped.",
     );
     check(
         name,
-        &[("total=4000000", "total=900000")],
+        &[("total=4000000", "total=900000"), ("max 350", "max 0")],
         WhyCause::OneAtATime,
         Likely,
         "postgres (pid 812) has one I/O at a time on sda: 0.60 in flight, 2,400 per second of 250 us each; it waits for each before the next.",
     );
+    // Little pressure, but 23,000 pages of 4 KiB are 96 % of the 98,304,000 bytes that were read.
+    check(
+        name,
+        &[("total=4000000", "total=900000")],
+        WhyCause::Memory,
+        Likely,
+        "Memory is short in control group /system.slice/db.service: it uses 1 GiB of 1 GiB, 2,300 pages of files per second are read again that had just been dropped, 96 % of what devices read for it.",
+    );
     check_idle(name);
+}
+
+/// A group of version 1 has no pressure, and its name is not that of the groups of other controllers. The question may be about a process.
+#[test]
+fn memory_pressure_of_version_1() {
+    let answer = |changes: &[(&str, &str)]| {
+        let scope = WhyScope {
+            name: "PID 812".to_owned(),
+            pids: vec![812],
+            ..WhyScope::default()
+        };
+        why(&evidence(&text("memory_v1", changes), scope)).finding
+    };
+    // 10,000 pages of 4 KiB of the 98,304,000 bytes that were read for it; another program reads as much.
+    let finding = answer(&[]);
+    assert_eq!(
+        (finding.sentence.as_str(), finding.certainty),
+        (
+            "Memory is short in control group /small: it uses 64 MiB of 64 MiB, 1,000 pages of files per second are read again that had just been dropped, 42 % of what devices read for it.",
+            Likely
+        )
+    );
+    assert_eq!(finding.cause, WhyCause::Memory);
+    // Where the limit was not reached, the kernel dropped the pages for another reason.
+    let free = answer(&[("failcnt --\n700", "failcnt --\n0")]);
+    assert_eq!(free.cause, WhyCause::OneAtATime);
+    // A tenth of the reads explains little.
+    let few = answer(&[("refault_file 10000", "refault_file 2400")]);
+    assert_eq!(few.cause, WhyCause::OneAtATime);
+    check_idle("memory_v1");
 }
 
 #[test]
@@ -563,7 +653,11 @@ fn a_scope_leaves_out_other_processes() {
 /// Another user's counters are unknown, not zero, and the answer says so.
 #[test]
 fn what_may_not_be_read_is_named() {
-    let answer = answer("neighbour", &[("delay=", "io=hidden delay=")]);
+    let hidden = text("neighbour", &[("delay=", "io=hidden delay=")]);
+    let mut evidence = evidence(&hidden, WhyScope::default());
+    // Who may not read them has no trace either.
+    evidence.requests = None;
+    let answer = why(&evidence);
     let named = |text: &str| answer.not_looked_at.iter().any(|one| one.contains(text));
     assert!(
         named("the I/O of 2 processes, which this user may not read"),

@@ -98,7 +98,7 @@ fn put(root: &Path, path: &str, body: &str) {
     }
 }
 
-/// `812 dd D read=0 write=0 delay=0 faults=0 switches=1 group=/a place=io_schedule call=read file=/data`; a value that is left out
+/// `812 dd D parent=1 read=0 write=0 own=0 delay=0 faults=0 switches=1 group=/a memory=/b place=io_schedule call=read file=/data`; a value that is left out
 /// is 0, and the file of a word that is left out does not exist. The formats are those of proc_pid_stat(5) and its neighbours.
 fn process(proc: &Path, line: &str) {
     let mut words = line.split_whitespace();
@@ -120,8 +120,11 @@ fn process(proc: &Path, line: &str) {
     let directory = proc.join(pid);
     fs::create_dir_all(directory.join("fd")).expect("a directory");
     let put = |file: &str, text: String| fs::write(directory.join(file), text).expect("a file");
+    let parent = word("parent").unwrap_or("1");
+    // A thread of the kernel has `PF_KTHREAD` of `include/linux/sched.h`.
+    let flags = if parent == "2" { 0x20_0000 } else { 0x40_0000 };
     let mut stat = format!(
-        "{pid} ({name}) {state} 1 {pid} {pid} 0 -1 4194304 100 0 {} 0 ",
+        "{pid} ({name}) {state} {parent} {pid} {pid} 0 -1 {flags} 100 0 {} 0 ",
         number("faults")
     );
     // Fields 14 to 19, the number of threads, then fields 21 to 41.
@@ -135,11 +138,14 @@ fn process(proc: &Path, line: &str) {
     let switches = number("switches");
     put(
         "status",
-        format!("Name:\t{name}\nTgid:\t{pid}\nvoluntary_ctxt_switches:\t{switches}\n"),
+        format!(
+            "Name:\t{name}\nTgid:\t{pid}\nPPid:\t{parent}\nvoluntary_ctxt_switches:\t{switches}\n"
+        ),
     );
     let group = word("group").unwrap_or("/");
     let blkio = word("blkio").map_or(String::new(), |group| format!("7:blkio:{group}\n"));
-    put("cgroup", format!("{blkio}0::{group}\n"));
+    let memory = word("memory").map_or(String::new(), |group| format!("6:memory:{group}\n"));
+    put("cgroup", format!("{blkio}{memory}0::{group}\n"));
     if word("io") != Some("hidden") {
         let io = [
             ("rchar", "0"),
@@ -156,6 +162,12 @@ fn process(proc: &Path, line: &str) {
             .chain(&device)
             .map(|(name, value)| format!("{name}: {value}\n"));
         put("io", lines.collect());
+        if let Some(own) = word("own") {
+            let own = format!("read_bytes: 0\nwrite_bytes: {own}\n");
+            let task = directory.join("task").join(pid);
+            fs::create_dir_all(&task).expect("a directory");
+            fs::write(task.join("io"), own).expect("a file");
+        }
     }
     if let Some(place) = word("place") {
         put("wchan", place.to_owned());
@@ -165,6 +177,7 @@ fn process(proc: &Path, line: &str) {
             "read" => libc::SYS_read,
             "write" => libc::SYS_write,
             "fdatasync" => libc::SYS_fdatasync,
+            "pread64" => libc::SYS_pread64,
             other => panic!("add the number of {other}"),
         };
         put(
@@ -184,8 +197,11 @@ fn traced(body: &str, proc: &Path) -> TracedRequests {
     for line in body.lines().filter(|line| !line.is_empty()) {
         let words: Vec<&str> = line.split_whitespace().collect();
         let at = |index: usize| words[index].parse::<u64>().expect("a number");
+        let sectors = words
+            .get(7)
+            .map_or(8, |word| word.parse().expect("sectors"));
         for index in 0..at(2) {
-            sector += 1_000;
+            sector += 10_000;
             let start = at(0) + index * at(1);
             let times = [start, start + at(5), start + at(5) + at(6)];
             let kinds = [
@@ -199,7 +215,7 @@ fn traced(body: &str, proc: &Path) -> TracedRequests {
                 thread: at(3) as u32,
                 device: DeviceNumber::new(8, 0),
                 sector,
-                sectors: 8,
+                sectors,
                 flags: IoFlags::parse(words[4]),
                 kind,
             }));

@@ -83,14 +83,14 @@ pub(super) fn slow(facts: &Facts) -> Option<WhyFinding> {
 /// A program that waits for each of its I/Os before the next one.
 pub(super) fn one_at_a_time(facts: &Facts) -> Option<WhyFinding> {
     let load = facts.busiest()?;
-    let user = facts
-        .users
-        .first()
-        .filter(|user| user.share >= ONLY_USER_SHARE)?;
+    let users = facts.users_of(load);
+    let user = users.first().filter(|user| user.share >= ONLY_USER_SHARE)?;
     let is_user = |waiter: &&Waiter| waiter.pid == user.pid && waiter.share >= MOST_OF_THE_TIME;
     let waiter = facts.waiters.iter().find(is_user)?;
     let mean = load.mean_ns(None)?;
-    if !ONE_IN_FLIGHT.contains(&load.in_flight()) {
+    // Flushes are no I/Os of the program.
+    let data_in_flight = load.iops() * mean / 1e9;
+    if !ONE_IN_FLIGHT.contains(&load.in_flight()) || !ONE_IN_FLIGHT.contains(&data_in_flight) {
         return None;
     }
     let sentence = format!(
@@ -128,7 +128,8 @@ pub(super) fn busy(facts: &Facts) -> Option<WhyFinding> {
     if !facts.waits() {
         return None;
     }
-    let by = match facts.users.first() {
+    let users = facts.users_of(load);
+    let by = match users.first() {
         Some(user) => format!(
             "{} has {} of the bytes",
             user.title(),
@@ -138,13 +139,14 @@ pub(super) fn busy(facts: &Facts) -> Option<WhyFinding> {
     };
     let mean = load.mean_ns(None)?;
     let sentence = format!(
-        "{} is {} busy with {:.1} in flight ({} I/Os per second, {}, {} each); {by}.",
+        "{} is {} busy with {:.1} in flight ({} I/Os per second, {}, {} each{}); {by}.",
         load.name(),
         percent(100.0 * load.busy()),
         load.in_flight(),
         rate(load.iops()),
         bandwidth(load.bytes() as f64 / facts.seconds),
         duration(mean),
+        load.flush_phrase(),
     );
     let mut finding = WhyFinding::likely(
         WhyCause::DeviceBusy,
@@ -158,7 +160,7 @@ pub(super) fn busy(facts: &Facts) -> Option<WhyFinding> {
         "A device that takes several I/Os at once can be busy all the time and still take more."
             .to_owned(),
     );
-    if let Some(user) = facts.users.first() {
+    if let Some(user) = users.first() {
         finding = finding.about("uses", &user.name, Some(user.pid));
     }
     if let Some(waiter) = facts.waiters.first() {

@@ -20,6 +20,8 @@ const SYNC_PLACES: [&str; 7] = [
 ];
 /// Share of the time in flushes from which on they hold programs up.
 const MIN_FLUSH_SHARE: f64 = 0.3;
+/// Fewer flushes are no storm: each waits mostly for the data that was written before it.
+const MIN_FLUSHES: u64 = 20;
 /// Share of the waits of a program that are for flushes.
 const MIN_SYNC_SHARE: f64 = 0.5;
 
@@ -33,7 +35,11 @@ pub(super) fn storm(facts: &Facts) -> Option<WhyFinding> {
     let load = facts
         .devices
         .iter()
-        .filter(|load| load.facts.members.is_empty() && share(load) >= MIN_FLUSH_SHARE)
+        .filter(|load| {
+            load.facts.members.is_empty()
+                && load.grown.flushes >= MIN_FLUSHES
+                && share(load) >= MIN_FLUSH_SHARE
+        })
         .max_by(|a, b| share(a).total_cmp(&share(b)))?;
     let sync_share = |waiter: &&Waiter| waiter.share_of_looks(waits_for_sync);
     let syncing = facts

@@ -11,10 +11,12 @@ mod neighbour;
 pub(super) mod stuck;
 mod writeback;
 
+use fathom_model::Certainty;
+
 use super::answer::{StuckThread, WhyFinding};
 use super::facts::Facts;
 
-/// What was found, the first cause first.
+/// What was found, the first cause first: facts before what is only likely, and then in the order of the rules.
 pub(super) fn findings(facts: &Facts, stuck: &[StuckThread]) -> Vec<WhyFinding> {
     let mut found: Vec<WhyFinding> = [
         stuck::hang(facts, stuck),
@@ -30,6 +32,7 @@ pub(super) fn findings(facts: &Facts, stuck: &[StuckThread]) -> Vec<WhyFinding> 
     .into_iter()
     .flatten()
     .collect();
+    found.sort_by_key(|finding| finding.certainty != Certainty::Fact);
     // How the device serves its only user matters only where nothing else explains the wait.
     if found.is_empty() {
         found.extend(

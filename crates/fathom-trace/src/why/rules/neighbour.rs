@@ -3,11 +3,14 @@
 use fathom_model::format::{duration, percent};
 
 use super::super::answer::{WhyCause, WhyFinding};
-use super::super::facts::{BUSY_SHARE, DeviceLoad, Facts, User, Waiter};
+use super::super::facts::{BUSY_SHARE, DeviceLoad, Facts, Waiter};
 use super::super::requests::ReadsBesideOthers;
+use super::super::users::User;
 
 /// Share of the bytes of all programs from which on one is the user of a device.
 const MIN_USER_SHARE: f64 = 0.6;
+/// Share of the written bytes of all programs from which on the writes of the page cache are those of one.
+const MIN_WRITER_SHARE: f64 = 0.9;
 /// Reads that tell a mean.
 const MIN_READS: u64 = 10;
 /// Reads take at least this many times as long beside the other program.
@@ -16,21 +19,19 @@ const MIN_RATIO: f64 = 2.0;
 /// One program keeps the device busy, another one waits.
 pub(super) fn neighbour(facts: &Facts) -> Option<WhyFinding> {
     let load = facts.busiest().filter(|load| load.busy() >= BUSY_SHARE)?;
-    let user = facts
-        .users
-        .first()
-        .filter(|user| user.share >= MIN_USER_SHARE)?;
-    let waits = |waiter: &&Waiter| waiter.pid != user.pid;
-    let waiter = facts.waiters.iter().find(waits)?;
-    let reads = facts
-        .evidence
-        .requests
-        .as_ref()
-        .map(|requests| requests.reads_beside(load.number, waiter.pid, user.pid))
+    let users = facts.users_of(load);
+    let user = users.first().filter(|user| user.share >= MIN_USER_SHARE)?;
+    let waiter = waiter_beside(facts, user, &users)?;
+    let requests = facts.evidence.requests.as_ref();
+    let reads = requests
+        .map(|all| all.reads_beside(load.number, waiter.pid, |pid| user.pids.contains(&pid)))
         .filter(|reads| reads.with.0 >= MIN_READS);
     match reads.filter(|reads| reads.without.0 >= MIN_READS) {
         Some(reads) if reads.with.1 < MIN_RATIO * reads.without.1 => None,
-        Some(reads) => Some(measured(load, user, waiter, reads)),
+        Some(reads) => {
+            let is_sure = !user.by_kernel || user.share_written >= MIN_WRITER_SHARE;
+            Some(measured(load, user, waiter, reads, is_sure))
+        }
         None => Some(assumed(facts, load, user, waiter, reads)),
     }
     .map(|finding| {
@@ -50,11 +51,24 @@ pub(super) fn neighbour(facts: &Facts) -> Option<WhyFinding> {
     })
 }
 
+/// Who waits beside the user: one with I/Os of its own on the device before one that may wait for another.
+fn waiter_beside<'a>(facts: &'a Facts, user: &User, users: &[User]) -> Option<&'a Waiter<'a>> {
+    let others = || {
+        facts
+            .waiters
+            .iter()
+            .filter(|one| !user.pids.contains(&one.pid))
+    };
+    let is_user = |waiter: &&Waiter| users.iter().any(|user| user.pids.contains(&waiter.pid));
+    others().find(is_user).or_else(|| others().next())
+}
+
 fn measured(
     load: &DeviceLoad,
     user: &User,
     waiter: &Waiter,
     reads: ReadsBesideOthers,
+    is_sure: bool,
 ) -> WhyFinding {
     let sentence = format!(
         "{} keeps {} {} busy; {} waits {} per read because of it, {} without.",
@@ -65,7 +79,8 @@ fn measured(
         duration(reads.with.1),
         duration(reads.without.1),
     );
-    WhyFinding::fact(WhyCause::Neighbour, sentence)
+    let settled_by = "whose writes the kernel's threads brought to the device: `fathom observe`";
+    WhyFinding::sure_if(is_sure, WhyCause::Neighbour, sentence, settled_by)
         .figure("read_beside_ns", reads.with.1)
         .figure("read_alone_ns", reads.without.1)
         .because(format!(

@@ -29,7 +29,11 @@ pub(super) fn full_page_cache(facts: &Facts) -> Option<WhyFinding> {
             .any(|thread| thread.call.is_none_or(|call| call.contains("write")))
     };
     let waiter = throttled.or_else(|| facts.waiters.iter().find(is_writer))?;
-    let device = facts.busiest()?;
+    let devices = facts
+        .devices
+        .iter()
+        .filter(|load| load.facts.members.is_empty());
+    let device = devices.max_by_key(|load| load.grown.bytes[1])?;
     let written = device.grown.bytes[1] as f64 / facts.seconds;
     let sentence = format!(
         "The page cache is full of unwritten data: {} wait to be written, and from {} on the kernel slows writers down; {} waits in its writes, {} takes {}.",
@@ -50,10 +54,7 @@ pub(super) fn full_page_cache(facts: &Facts) -> Option<WhyFinding> {
     .figure("unwritten_bytes", unwritten as f64)
     .figure("slowed_from_bytes", from as f64)
     .figure("written_bytes_per_s", written)
-    .because(device.sentence())
-    .advise(format!(
-        "Write less at once, or in a control group with its own limits; {} cannot take more. Larger vm.dirty_ratio only delays it.",
-        device.name()
-    ));
-    Some(finding)
+    .because(device.sentence());
+    let advice = "Write less at once, or in a control group with its own limits. Larger vm.dirty_ratio only delays it.";
+    Some(finding.advise(advice))
 }
