@@ -148,3 +148,39 @@ fn number(value: f64) -> String {
         text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fathom_model::ChartUnit;
+
+    use super::*;
+
+    /// 1.5 ms, known to be between 1 and 2 ms.
+    #[test]
+    fn an_interval_is_in_the_unit_of_its_value() {
+        let latency = ChartAxis {
+            unit: ChartUnit {
+                symbol: "ms".to_owned(),
+                divide: 1e6,
+            },
+            ..ChartAxis::default()
+        };
+        let series = ChartSeries {
+            name: "mean".to_owned(),
+            points: vec![(4.0, 1.5e6)],
+            intervals: vec![(1e6, 2e6)],
+            ..ChartSeries::default()
+        };
+        let chart = Chart {
+            y: vec![latency],
+            body: ChartBody::Series(vec![series]),
+            ..Chart::default()
+        };
+        let rows = table(&chart);
+        assert_eq!(
+            rows[0][1..],
+            ["mean (ms)", "mean (ms) from", "mean (ms) to"]
+        );
+        assert_eq!(rows[1], ["4", "1.5", "1", "2"]);
+    }
+}

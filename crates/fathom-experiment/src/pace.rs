@@ -103,3 +103,37 @@ impl<'a> Pace<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two cells of 4 s leave 2 s of a budget of 10 s, and the twentieth by which a last cell may exceed it: 2.5 s. A budget of this
+    /// session is all there.
+    #[test]
+    fn the_time_of_earlier_sessions_is_part_of_the_budget() {
+        let seconds = Duration::from_secs_f64;
+        let now = Instant::now();
+        let cell = PlannedCell::default();
+        let budget = Some(seconds(10.0));
+        let whole = Bounds {
+            budget,
+            ..Bounds::default()
+        };
+        let mut pace = Pace::new(&whole, now);
+        pace.add_earlier(&cell, seconds(4.0));
+        assert!(pace.has_time(now, Some(seconds(4.0))));
+        pace.add_earlier(&cell, seconds(4.0));
+        assert!(pace.has_time(now, Some(seconds(2.5))));
+        assert!(!pace.has_time(now, Some(seconds(2.6))));
+        let session = Bounds {
+            session_budget: budget,
+            ..whole.clone()
+        };
+        let mut pace = Pace::new(&session, now);
+        pace.add_earlier(&cell, seconds(8.0));
+        pace.add(&cell, seconds(1.0));
+        assert!(pace.has_time(now, Some(seconds(10.5))));
+        assert!(!pace.has_time(now, Some(seconds(10.6))));
+    }
+}

@@ -817,6 +817,26 @@ mod tests {
         );
     }
 
+    /// The time of a flush is that from the end of its submission to its completion.
+    #[test]
+    fn a_flush_is_counted_with_its_time() {
+        let mut r = recorder(100);
+        for (issued, done) in [(62, 65), (70, 75)] {
+            let flush = InFlight {
+                sync: true,
+                ..io(60 * MS, 61 * MS, issued * MS)
+            };
+            r.flushed(&flush, done * MS);
+        }
+        let recorded = r.finish(Nanos::from_millis(80));
+        let times = (recorded.sync.min(), recorded.sync.max());
+        assert_eq!(recorded.sync.count(), 2);
+        assert_eq!(
+            times,
+            (Some(Nanos::from_millis(3)), Some(Nanos::from_millis(5)))
+        );
+    }
+
     /// Regression 0260: I/Os in flight at the end of the warm-up were in no count, so that a slow
     /// device's rate came out too low by a full queue: 400 I/Os in 8 s plus the time of the last
     /// 16, while the device did 50 per second all the time.

@@ -12,6 +12,9 @@ pub(crate) fn shorten(text: &str) -> String {
         .collect()
 }
 
+/// A mistake has few letters: what differs in more of them is another word, and a comparison takes the product of both lengths.
+const MAX_TYPOS: usize = 4;
+
 /// The name among `candidates` that is most like `name`, for a "did you mean".
 ///
 /// Candidates whose length differs by more than the allowed distance are not compared, and swapped neighbours count once
@@ -19,7 +22,7 @@ pub(crate) fn shorten(text: &str) -> String {
 #[must_use]
 pub fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_ascii_lowercase();
-    let max_distance = (name.len() / 3).max(1);
+    let max_distance = (name.len() / 3).clamp(1, MAX_TYPOS);
     candidates
         .filter(|known| known.len().abs_diff(name.len()) <= max_distance)
         .map(|known| (strsim::osa_distance(&name, known), known))

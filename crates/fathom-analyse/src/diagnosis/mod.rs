@@ -41,6 +41,9 @@ const OUTSIDE_OF_GROUP: &str = "the same load outside of the control group";
 const MAX_UNSENT_SHARE: f64 = 0.005;
 /// From this share of the service time on, the wait before an I/O is sent may matter as much as the rate.
 const MAX_WAITED_SHARE: f64 = 0.1;
+/// With more in flight on average, many I/Os of a planned rate meet another one in the target, and one rate does not tell whether they wait
+/// for it.
+const MAX_IN_FLIGHT_ALONE: f64 = 0.5;
 /// With more of the queue depth in flight, the I/Os take more time than the pauses.
 const MAX_IN_FLIGHT_SHARE_OF_PAUSES: f64 = 0.5;
 /// Stolen CPU time below this share cannot explain more than a tenth of the time, so that it is no cause.
@@ -211,7 +214,16 @@ fn kept_up_rate(evidence: &Evidence) -> Option<Diagnosis> {
             duration(service),
         ),
     );
-    let share_in_flight = entry.little.in_flight / evidence.effective_depth().max(1.0);
+    let in_flight = entry.little.in_flight;
+    if in_flight > MAX_IN_FLIGHT_ALONE {
+        diagnosis.certainty = Certainty::Likely;
+        diagnosis.settled_by = Some("the same load at half the rate".to_owned());
+        diagnosis.evidence_against = vec![format!(
+            "{} are in flight on average, so that some of that time may be waiting for others in the target",
+            rate(in_flight)
+        )];
+    }
+    let share_in_flight = in_flight / evidence.effective_depth().max(1.0);
     if waited > MAX_WAITED_SHARE * service || share_in_flight >= FILLED_QUEUE_SHARE {
         diagnosis.certainty = Certainty::Likely;
         diagnosis.settled_by = Some(format!("the same load with iodepth={}", entry.depth * 2));

@@ -133,6 +133,35 @@ fn other_depths_of_the_load_tell_what_limits_it() {
     assert_eq!(cause(&[probe(1, 1_000.0)]).0, LimitCause::NotKnown);
 }
 
+/// 200 reads per second of 2 ms are 0.4 in flight, of 4 ms 0.8: then many meet another one, and one rate does not tell whether they wait
+/// for it.
+#[test]
+fn a_planned_rate_with_overlapping_ios_is_no_fact() {
+    let diagnosis = |milliseconds: u64| {
+        let recording = open_loop_of(milliseconds * 1_000_000);
+        let entry = findings(&recording).entries.remove(0);
+        entry.diagnosis.expect("a diagnosis")
+    };
+    let alone = diagnosis(2);
+    assert_eq!(
+        (alone.cause, alone.certainty),
+        (LimitCause::PlannedRate, Certainty::Fact)
+    );
+    let overlapping = diagnosis(4);
+    assert_eq!(
+        (overlapping.cause, overlapping.certainty),
+        (LimitCause::PlannedRate, Certainty::Likely)
+    );
+    assert_eq!(
+        overlapping.settled_by.as_deref(),
+        Some("the same load at half the rate")
+    );
+    assert!(
+        overlapping.evidence_against[0].starts_with("0.8 are in flight on average"),
+        "{overlapping:?}"
+    );
+}
+
 /// A run of 6,000 of 6,001 planned I/Os keeps up: the last one was due when the run ended.
 #[test]
 fn an_open_loop_keeps_up_until_it_loses_more_than_its_last_io() {

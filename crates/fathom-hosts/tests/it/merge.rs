@@ -199,6 +199,22 @@ fn a_lost_host_is_named_and_has_no_job() {
     ));
 }
 
+/// A host that vanished after it had sent a part of its recording adds that part, and is a lost host.
+#[test]
+fn a_host_with_a_part_of_its_recording_is_lost() {
+    let mut part = host("b", 0, 3, MS);
+    part.partial = Some("lost: no message".to_owned());
+    let all = merged(vec![host("a", 0, 5, MS), part]);
+    let lost: Vec<Option<&str>> = all.hosts.iter().map(|host| host.lost.as_deref()).collect();
+    assert_eq!(lost, [None, Some("lost: no message")]);
+    let ios: Vec<u64> = all
+        .jobs
+        .iter()
+        .map(|job| job.directions[Direction::Read].counts.ok)
+        .collect();
+    assert_eq!((ios, all.hosts[1].jobs), (vec![5, 3], 1));
+}
+
 #[test]
 fn one_interrupted_host_makes_the_run_interrupted() {
     let mut other = host("b", 0, 1, MS);

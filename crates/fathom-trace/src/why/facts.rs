@@ -187,13 +187,42 @@ impl<'a> Facts<'a> {
     pub(super) fn of(evidence: &'a WhyEvidence) -> Self {
         let elapsed = evidence.after.time_ns - evidence.before.time_ns;
         let seconds = (elapsed as f64 / 1e9).max(1e-3);
-        Self {
+        let mut facts = Self {
             evidence,
             seconds,
             devices: devices(evidence, seconds),
             users: users(evidence),
             waiters: waiters(evidence, seconds),
+        };
+        if !evidence.scope.devices.is_empty() {
+            facts.forget_waiters_of_other_devices();
         }
+        facts
+    }
+
+    /// A question about a device leaves out who waits for another one, as far as a trace shows it.
+    fn forget_waiters_of_other_devices(&mut self) {
+        let requests = self.evidence.requests.as_ref();
+        let Some(requests) = requests.filter(|requests| requests.left_out == 0) else {
+            return;
+        };
+        let users: Vec<User> = self
+            .devices
+            .iter()
+            .filter_map(|load| users_by_trace(self.evidence, requests, &self.users, load.number))
+            .flatten()
+            .collect();
+        let is_cached = users.iter().any(|user| user.by_kernel);
+        let writers: Vec<u32> = self
+            .users
+            .iter()
+            .filter(|user| is_cached && user.bytes[1] > 0)
+            .map(|user| user.pid)
+            .collect();
+        self.waiters.retain(|waiter| {
+            let uses = |user: &User| user.pids.contains(&waiter.pid);
+            users.iter().any(uses) || writers.contains(&waiter.pid)
+        });
     }
 
     /// The busiest device with I/O that no other one is below: there the time is spent.
@@ -235,6 +264,20 @@ impl<'a> Facts<'a> {
         share(before.io, after.io, self.seconds)
     }
 
+    /// The same where it says something about what is asked for: it is that of all processes and devices.
+    pub(super) fn io_pressure_of_scope(&self) -> Option<f64> {
+        let scope = &self.evidence.scope;
+        let is_followed = !scope.devices.is_empty() && self.has_all_requests();
+        self.io_pressure()
+            .filter(|_| !scope.is_of_processes() && !is_followed)
+    }
+
+    /// Whether a trace has every request.
+    pub(super) fn has_all_requests(&self) -> bool {
+        let requests = self.evidence.requests.as_ref();
+        requests.is_some_and(|requests| requests.left_out == 0)
+    }
+
     /// The same for memory.
     pub(super) fn memory_pressure(&self) -> Option<f64> {
         let (before, after) = (self.evidence.before.pressure, self.evidence.after.pressure);
@@ -249,9 +292,7 @@ impl<'a> Facts<'a> {
 
     /// Whether something that is asked for waits for I/O.
     pub(super) fn waits(&self) -> bool {
-        let pressure = self
-            .io_pressure()
-            .filter(|_| !self.evidence.scope.is_of_processes());
+        let pressure = self.io_pressure_of_scope();
         !self.waiters.is_empty() || pressure.is_some_and(|share| share >= MIN_WAIT_SHARE)
     }
 

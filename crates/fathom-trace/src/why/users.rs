@@ -31,11 +31,21 @@ impl User {
     /// `dd (pid 812)`.
     pub(super) fn title(&self) -> String {
         let own = title(&self.name, self.pid);
-        if self.started_others {
-            own + " with what it started"
-        } else {
-            own
+        match (self.is_page_cache(), self.started_others) {
+            (true, _) => self.name.clone(),
+            (false, true) => own + " with what it started",
+            (false, false) => own,
         }
+    }
+
+    /// Several programs wrote what threads of the kernel bring to the device.
+    pub(super) fn is_page_cache(&self) -> bool {
+        self.pid == PAGE_CACHE_PID
+    }
+
+    /// Its number, if it is a process.
+    pub(super) fn process(&self) -> Option<u32> {
+        (!self.is_page_cache()).then_some(self.pid)
     }
 }
 
@@ -131,8 +141,13 @@ fn join_children(evidence: &WhyEvidence, users: &mut Vec<User>) {
     }
 }
 
+/// Share of the written bytes of all programs from which on what threads of the kernel write is that of one program.
+const MIN_WRITER_SHARE: f64 = 0.9;
+/// What threads of the kernel write for several programs has no number.
+const PAGE_CACHE_PID: u32 = 0;
+
 /// The users of one device by the requests of a trace; `None` without a request on it. What threads of the kernel write is that of the
-/// program that writes most by its counters, and what processes did that have ended is that of the one that starts others.
+/// only program that writes, or of the page cache; what processes did that have ended is that of the one that starts others.
 pub(super) fn users_by_trace(
     evidence: &WhyEvidence,
     requests: &TracedRequests,
@@ -143,8 +158,9 @@ pub(super) fn users_by_trace(
     for one in requests.kept.iter().filter(|one| one.device == device) {
         bytes.entry(one.pid).or_default()[usize::from(!one.is_read)] += one.bytes;
     }
-    let writer = users.iter().filter(|user| user.bytes[1] > 0);
-    let writer = writer.max_by_key(|user| user.bytes[1]);
+    let writer = users
+        .iter()
+        .find(|user| user.share_written >= MIN_WRITER_SHARE);
     let starter = users.iter().find(|user| user.started_others);
     let mut found: HashMap<u32, User> = HashMap::new();
     for (pid, bytes) in bytes {
@@ -155,12 +171,17 @@ pub(super) fn users_by_trace(
         let owner = own
             .or(writer.filter(|_| of_kernel))
             .or(starter.filter(|_| has_ended));
-        let user = found.entry(owner.map_or(pid, |user| user.pid));
-        let user = user.or_insert_with(|| User {
-            bytes: [0; 2],
-            ..owner
+        let is_cached = of_kernel && owner.is_none();
+        let of_nobody = if is_cached { PAGE_CACHE_PID } else { pid };
+        let number = owner.map_or(of_nobody, |user| user.pid);
+        let new = || {
+            owner
                 .cloned()
-                .unwrap_or_else(|| traced_user(evidence, requests, pid))
+                .unwrap_or_else(|| traced_user(evidence, requests, number))
+        };
+        let user = found.entry(number).or_insert_with(|| User {
+            bytes: [0; 2],
+            ..new()
         });
         user.bytes = [user.bytes[0] + bytes[0], user.bytes[1] + bytes[1]];
         user.pids.push(pid);
@@ -175,12 +196,13 @@ pub(super) fn users_by_trace(
 /// A user that only the trace knows.
 fn traced_user(evidence: &WhyEvidence, requests: &TracedRequests, pid: u32) -> User {
     let process = evidence.after.processes.get(&pid).map(|one| &one.name);
+    let name = process.or_else(|| requests.names.get(&pid)).cloned();
     User {
         pid,
-        name: process
-            .or_else(|| requests.names.get(&pid))
-            .cloned()
-            .unwrap_or_default(),
+        name: match pid {
+            PAGE_CACHE_PID => "the page cache".to_owned(),
+            _ => name.unwrap_or_default(),
+        },
         bytes: [0; 2],
         share: 0.0,
         share_written: 0.0,

@@ -233,6 +233,20 @@ fn a_rate_is_kept_and_named_as_the_limit() {
     assert!(number(&result["app"]["lag_ns"]["max"]) > 0.0);
 }
 
+/// A rate that no engine reaches: transactions start ever later, and their latency begins when they were due.
+#[test]
+fn a_late_transaction_is_as_slow_as_it_is_late() {
+    let place = place();
+    let line = "PATH --scale=1 --clients=2 --runtime=1s --warmup=0s --tps=1000000 --transaction=select-only --json --no-store";
+    let result = json(&app(line, place.path()).expect(0));
+    let mean = |name: &str| number(&result["app"][name]["mean"]);
+    let (latency, lag) = (mean("latency_ns"), mean("lag_ns"));
+    assert!(
+        lag > 0.0 && latency >= lag,
+        "{latency} ns long, {lag} ns late"
+    );
+}
+
 /// A file that is there when transactions of SQLite may run.
 const READY: &str = "database.sqlite-shm";
 

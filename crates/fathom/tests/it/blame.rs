@@ -89,6 +89,10 @@ fn assert_sums(result: &Json) -> f64 {
     assert_eq!(number(mean, "ios"), number(sheet, "joined"));
     for row in sheet["rows"].as_array().expect("rows") {
         assert_eq!(sum(row), number(row, "response_ns"), "{row:#}");
+        // From the entry into the block layer to the completion by the device.
+        let inside = ["block_layer", "scheduler", "device"].map(|name| phase(row, name));
+        let inside: u64 = inside.iter().sum();
+        assert_eq!(inside, number(row, "in_block_layer_ns"), "{row:#}");
     }
     let ios = sheet["slowest_ios"].as_array().expect("a list");
     assert!(!ios.is_empty());

@@ -66,6 +66,67 @@ fn the_limits_of_the_group_are_the_machine() {
     assert_eq!(json.number("/fathom/host/cpus"), 1.0);
 }
 
+/// A group without limits of its own below another one, removed before that one.
+struct InnerGroup(std::path::PathBuf);
+
+impl InnerGroup {
+    fn below(outer: &ControlGroup) -> InnerGroup {
+        let path = outer.path().join("inner");
+        std::fs::create_dir(&path).expect("a group");
+        InnerGroup(path)
+    }
+
+    /// The program in this group.
+    fn command(&self) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", r#"echo $$ > "$0" && exec "$@""#]);
+        command.arg(self.0.join("cgroup.procs")).arg(FATHOM);
+        command
+    }
+}
+
+impl Drop for InnerGroup {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+/// A limit holds for the groups below the one that has it: a container within a limited pod.
+#[test]
+fn the_limits_of_an_outer_group_are_the_machine() {
+    require!(Root);
+    let directory = Scratch::new().expect("a directory");
+    let line = "run --no-store --name=x --ioengine=null --size=64k --format=json";
+    let limits: [(&str, &[(&str, &str)], &str, f64); 2] = [
+        (
+            "memory",
+            &[("memory.limit_in_bytes", "134217728")],
+            "memory_bytes",
+            134_217_728.0,
+        ),
+        (
+            "cpu",
+            &[
+                ("cpu.cfs_period_us", "100000"),
+                ("cpu.cfs_quota_us", "90000"),
+            ],
+            "cpus",
+            1.0,
+        ),
+    ];
+    for (controller, limits, figure, expected) in limits {
+        let Some(outer) = group(controller, limits) else {
+            return;
+        };
+        let inner = InnerGroup::below(&outer);
+        let mut command = inner.command();
+        command.args(split_args(line)).current_dir(directory.path());
+        let json = start(command).finish().expect(0).json();
+        let found = json.number(&format!("/fathom/host/{figure}"));
+        assert_eq!(found, expected, "{controller}");
+    }
+}
+
 /// A quota limits the time of the CPUs, not which of them a job may use.
 #[test]
 fn all_cpus_can_be_named_under_a_quota() {

@@ -252,6 +252,29 @@ fn certificates_are_text_json_and_html() {
     );
 }
 
+/// Files of no length, as after a cut that lost it: every commit that must be there is lost.
+#[test]
+fn files_that_end_before_their_commits_have_lost_them() {
+    let recorder = Recorder::start();
+    let scratch = Scratch::new().expect("scratch");
+    let path = scratch.join("durable");
+    recorder.write_until(&path, &["--size=8m", "--method=fdatasync"], 100, kill);
+    for entry in fs::read_dir(path.join("cycle-000001")).expect("the cycle") {
+        let file = fs::File::options()
+            .write(true)
+            .open(entry.expect("an entry").path());
+        file.expect("a file").set_len(0).expect("cut");
+    }
+    let (code, certificate) = recorder.certificate(&path, &["--device-cut"]);
+    assert_conserved(&certificate);
+    assert_eq!((code, &certificate["verdict"]), (1, &"fail".into()));
+    let required = sum(&certificate, "acknowledged") - sum(&certificate, "replaced");
+    assert!(required > 0);
+    assert_eq!(sum(&certificate, "lost"), required, "{certificate:#}");
+    let explained = sum(&certificate, "beyond_end") + sum(&certificate, "no_file");
+    assert_eq!(explained, required, "{certificate:#}");
+}
+
 #[test]
 fn a_lost_recorder_stops_the_writer() {
     let mut recorder = Recorder::start();

@@ -98,6 +98,37 @@ fn the_chart_shows_points_and_line() {
     );
 }
 
+/// The latency and both ends of its band are in the unit of the axis. One in flight takes 1 s / X(1) = 0.1195 ms.
+#[test]
+fn the_band_of_the_chart_contains_its_line() {
+    let scratch = Scratch::new().expect("a directory");
+    for depth in [1, 2, 4, 8, 16, 32] {
+        result(scratch.path(), depth, drive(depth));
+    }
+    let path = |name: &str| scratch.join(name).display().to_string();
+    let (directory, table) = (path(""), path("fit.csv"));
+    let chart = ["--chart=fit", "--metric=mean", "-o", &table];
+    fathom(["plot", &directory].iter().chain(&chart)).expect(0);
+    let text = std::fs::read_to_string(&table).expect("the table");
+    assert!(text.contains("95 % band (ms) to"), "{text}");
+    let rows: Vec<Vec<f64>> = text
+        .lines()
+        .skip(1)
+        .map(|line| {
+            let cells = line.split(',');
+            cells.map(|cell| cell.parse().unwrap_or(f64::NAN)).collect()
+        })
+        .collect();
+    let first = 1000.0 / drive(1);
+    assert!((rows[0][2] / first - 1.0).abs() < 1e-4, "{text}");
+    for row in &rows {
+        let (line, low, high) = (row[2], row[3], row[4]);
+        // The data lie on the curve, so that the band is as narrow as the digits of the table.
+        assert!((low / line - 1.0).abs() < 1e-3, "{row:?}");
+        assert!((high / line - 1.0).abs() < 1e-3, "{row:?}");
+    }
+}
+
 #[test]
 fn too_few_loads_and_far_predictions_say_what_to_measure() {
     let scratch = Scratch::new().expect("a directory");

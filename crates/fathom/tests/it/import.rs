@@ -558,3 +558,26 @@ fn the_memory_of_an_import_is_no_larger_than_its_logs() {
         }));
     }
 }
+
+/// `unit_base=1`: fio prints bits. 1 MiB in a second are 8,388,608 bits a second.
+#[test]
+fn bits_per_second_of_a_text_become_bytes() {
+    let scratch = Scratch::new().expect("a directory");
+    let text = "j: (groupid=0, jobs=1): err= 0: pid=1: Tue Nov 14 22:13:20 2023\n  \
+        read: IOPS=256, BW=8389kbit/s (8389kbit/s)(1024KiB/1000msec)\n    \
+        clat (usec): min=100, max=300, avg=200.00, stdev=10.00\n     \
+        lat (usec): min=100, max=300, avg=200.00, stdev=10.00\n  \
+        cpu          : usr=0.00%, sys=0.00%, ctx=1, majf=0, minf=1\n  \
+        IO depths    : 1=100.0%, 2=0.0%, 4=0.0%, 8=0.0%, 16=0.0%, 32=0.0%, >=64=0.0%\n     \
+        issued rwts: total=256,0,0,0 short=0,0,0,0 dropped=0,0,0,0\n";
+    write(scratch.path(), "bits.txt", text);
+    let path = |name: &str| scratch.join(name).display().to_string();
+    let store = format!("--store={}", path("store.db"));
+    fathom(["import", &path("bits.txt"), &store]).expect(0);
+    let shown = fathom(["show", "r1", "--json", &store]).expect(0).out;
+    let document: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+    let found = document["jobs"][0]["read"]["bw_bytes"].as_f64();
+    let found = found.unwrap_or_else(|| panic!("{shown}"));
+    // Four digits are printed.
+    assert!((found / 1_048_576.0 - 1.0).abs() < 1e-3, "{found}");
+}

@@ -271,3 +271,31 @@ fn writes(device: &FaultDevice) -> u64 {
         .filter(|entry| entry.op == Op::Write)
         .count() as u64
 }
+
+/// One read a second: every half second a part of the interval that lasts goes to the journal, and the whole interval replaces it. A
+/// run that is killed has each read once: of 1 s at most the first one, of 2 s two.
+#[test]
+fn a_read_of_a_killed_run_is_counted_once() {
+    let scratch = Scratch::new().expect("a directory");
+    let store_path = scratch.join("store.db");
+    let line = "run --name=x --ioengine=null --rw=randread --bs=4k --size=1g --rate_iops=1 --time_based --runtime=60 --quiet";
+    // What the journal has: the ends of its intervals.
+    let recorded_ns = || {
+        let mut store = Store::open_existing(&store_path).ok()?;
+        let run = store.run("latest").ok()?.id;
+        let jobs = store.journal(run, 1).ok()?;
+        let ends = jobs.iter().flatten().map(|one| one.start + one.length);
+        ends.max().map(fathom_model::Nanos::get)
+    };
+    let running = start(command(&scratch, line)).wait_until("3 s are in the journal", || {
+        recorded_ns().is_some_and(|end| end >= 3_000_000_000)
+    });
+    let process = rustix::process::Pid::from_raw(running.id() as i32).expect("a number");
+    rustix::process::kill_process(process, Signal::KILL).expect("it runs");
+    drop(running.finish());
+    let shown = start(command(&scratch, "show r1 --json")).finish().json();
+    // One is due at the start and one at the end of each second.
+    let most = (shown.number("/fathom/elapsed_ns") / 1e9).floor() + 1.0;
+    let ios = shown.count("ok_ios") as f64;
+    assert!((3.0..=most).contains(&ios), "{ios} of at most {most}");
+}

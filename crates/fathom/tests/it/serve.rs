@@ -125,6 +125,40 @@ fn pages_and_documents_have_the_stored_figures() {
     }
 }
 
+/// The verdict of a run in a list is that of its worst cell: here all I/Os of the second one fail.
+#[test]
+fn the_verdict_of_a_run_is_that_of_its_worst_cell() {
+    let scratch = Scratch::new().expect("a directory");
+    let path = |name: &str| scratch.join(name).display().to_string();
+    let machine = "[[device]]\npath = \"/dev/a\"\nmodel = \"servers(count=8, service=1ms)\"\nscratch = true\n\n\
+        [[event]]\nat = \"0s\"\nfail_range = \"/dev/a\"\nfrom = \"512k\"\nto = \"1m\"\n";
+    let job = "[a]\ndirect=1\nioengine=libaio\niodepth=8\nbs=4k\nrw=randread\nfilename=/dev/a\nsize=256k\nnorandommap\n\
+        number_ios=20000\n";
+    std::fs::write(path("machine.toml"), machine).expect("a machine");
+    std::fs::write(path("job.fio"), job).expect("a job file");
+    let line = ["sweep", &path("job.fio"), "--axis=offset=0,512k"];
+    let more = [
+        "--machine",
+        &path("machine.toml"),
+        "--store",
+        &path("store.db"),
+    ];
+    let ran = fathom(line.iter().chain(&more));
+    assert!(
+        ran.out.contains("INVALID: IO_ERROR (offset=512k)"),
+        "{}",
+        ran.out
+    );
+    let server = Server::start(&scratch.join("store.db"));
+    let list = server.json("/api/v1/runs");
+    assert_eq!(list["runs"][0]["verdict"], "invalid", "{list}");
+    let of = |verdict: &str| {
+        let list = server.json(&format!("/api/v1/runs?verdict={verdict}"));
+        list["runs"].as_array().map_or(0, Vec::len)
+    };
+    assert_eq!((of("invalid"), of("valid"), of("degraded")), (1, 0, 0));
+}
+
 /// Regression 0983: pages and the API showed simulated runs like measured ones, and one trend line joined both.
 #[test]
 fn regression_0983_simulated_runs_are_marked_and_have_trends_of_their_own() {

@@ -37,6 +37,124 @@ fn the_figures_are_those_of_the_model() {
     }
 }
 
+/// The response to an I/O begins when it is due, not when the full queue admits it: of 1,000 reads at 2,000 per second, which one server
+/// of 1 ms does one after the other, read `n` is due after `n` / 2 ms and ends after `n` + 1 ms.
+#[test]
+fn a_response_begins_when_the_read_is_due() {
+    let job = "[a]\ndirect=1\nioengine=libaio\nbs=4k\nrw=randread\nfilename=x\nsize=64m\niodepth=1\nrate_iops=2000\n\
+        number_ios=1000\n";
+    let directory = directory(job);
+    let json = sim(&directory, &["--machine", "servers(service=1ms)", "--json"])
+        .expect(0)
+        .json();
+    let sum_ms: f64 = (0..1000)
+        .map(|n| f64::from(n) + 1.0 - f64::from(n) / 2.0)
+        .sum();
+    let expected = sum_ms / 1000.0 * 1e6;
+    let found = json.number("/fathom/entries/0/read/response_ns/mean");
+    assert!((found / expected - 1.0).abs() < 1e-6, "{found} {expected}");
+    assert_eq!(json.number("/jobs/0/read/clat_ns/mean"), 1e6);
+}
+
+/// A random job of two blocks reads both, also the last one: of 1,000 reads, either one is missing in one case of 2^999.
+#[test]
+fn random_reads_reach_the_first_and_the_last_block() {
+    let directory = Scratch::new().expect("a directory");
+    let prefix = directory.join("log").display().to_string();
+    for options in [
+        "norandommap",
+        "random_distribution=zipf:0.5",
+        "norandommap=0",
+    ] {
+        let job =
+            format!("{JOB}size=8k\nruntime=1\nwrite_lat_log={prefix}\nlog_offset=1\n{options}\n");
+        std::fs::write(directory.join("job.fio"), job).expect("a job file");
+        sim(&directory, &["--machine", "servers(service=1ms)"]).expect(0);
+        let log = std::fs::read_to_string(directory.join("log_clat.1.log")).expect("a log");
+        let offsets: std::collections::BTreeSet<&str> = log
+            .lines()
+            .filter_map(|line| line.split(", ").nth(4))
+            .collect();
+        assert_eq!(
+            offsets.into_iter().collect::<Vec<_>>(),
+            ["0", "4096"],
+            "{options}"
+        );
+    }
+}
+
+/// Little's law counts each I/O once: one at a time is in flight, whatever share of them are slow. Three reads of 1 ms to each write of
+/// 3 ms: the mean of all is 1.5 ms, that of both kinds 2 ms.
+#[test]
+fn one_at_a_time_of_a_mix_is_one_in_flight() {
+    let job = "[a]\ndirect=1\nioengine=psync\nbs=4k\nrw=randrw\nrwmixread=75\nfilename=x\nsize=64m\nnorandommap\n\
+        time_based\nruntime=20\n";
+    let directory = directory(job);
+    let device = "servers(service=1ms, service_write=3ms)";
+    let json = sim(&directory, &["--machine", device, "--json"])
+        .expect(0)
+        .json();
+    let found = json.number("/fathom/entries/0/littles_law/in_flight");
+    assert!((found - 1.0).abs() < 0.005, "{found}");
+}
+
+/// Two reads at once of one server of 1 ms take 1 and 2 ms. Their standard deviation, of a sample, is 1 ms / sqrt(2); over both
+/// of them it would be 0.5 ms.
+#[test]
+fn the_standard_deviation_is_that_of_a_sample() {
+    let job = "[a]\ndirect=1\nioengine=libaio\nbs=4k\nrw=randread\nfilename=x\nsize=1m\niodepth=2\nnumber_ios=2\n";
+    let directory = directory(job);
+    let json = sim(&directory, &["--machine", "servers(service=1ms)", "--json"])
+        .expect(0)
+        .json();
+    let clat = |name: &str| json.number(&format!("/jobs/0/read/clat_ns/{name}"));
+    assert_eq!((clat("min"), clat("max"), clat("N")), (1e6, 2e6, 2.0));
+    let expected = 1e6 / 2f64.sqrt();
+    let found = clat("stddev");
+    assert!((found / expected - 1.0).abs() < 0.008, "{found}");
+}
+
+/// Reads of 700 ms one after the other end at 0.7, 1.4, 2.1, ... s. Each is in the half second that contains its end, not in the one
+/// that it ends.
+#[test]
+fn a_completion_is_in_the_interval_that_contains_it() {
+    let job = "[a]\ndirect=1\nioengine=psync\nbs=4k\nrw=randread\nfilename=x\nsize=1m\nnorandommap\ntime_based\nruntime=6\n";
+    let directory = directory(job);
+    let path = |name: &str| directory.join(name).display().to_string();
+    let (job, store, table) = (path("job.fio"), path("store.db"), path("time.csv"));
+    let device = "--machine=servers(service=700ms)";
+    fathom(["sim", &job, device, "--store", &store, "--quiet"]).expect(0);
+    let chart = ["--chart=time", "-o", &table, "--store", &store];
+    fathom(["plot", "r1"].iter().chain(&chart)).expect(0);
+    let text = std::fs::read_to_string(&table).expect("the table");
+    let rows: Vec<&str> = text.lines().skip(1).take(12).collect();
+    let ends: Vec<u64> = (1..=8).map(|number| number * 700).collect();
+    let expected: Vec<String> = (0..12)
+        .map(|half: u64| {
+            let from = half * 500;
+            let ios = ends.iter().filter(|end| (from..from + 500).contains(*end));
+            format!("{},{}", (from + 250) as f64 / 1000.0, 2 * ios.count())
+        })
+        .collect();
+    assert_eq!(rows, expected, "{text}");
+}
+
+/// A small write to RAID 5 reads the old data and the old parity at the same time and then writes both: 2 ms on disks of 1 ms. A mirror
+/// only writes.
+#[test]
+fn a_small_write_to_raid_5_reads_before_it_writes() {
+    let job = "[a]\ndirect=1\nioengine=psync\nbs=4k\nrw=randwrite\nfilename=x\nsize=64m\nnorandommap\nnumber_ios=500\n";
+    let directory = directory(job);
+    for (level, mean_ns) in [("raid5", 2e6), ("raid6", 2e6), ("raid10", 1e6)] {
+        let device = format!("{level}(4 x servers(service=1ms))");
+        let json = sim(&directory, &["--machine", &device, "--json"])
+            .expect(0)
+            .json();
+        let found = json.number("/jobs/0/write/clat_ns/mean");
+        assert!((found / mean_ns - 1.0).abs() < 0.005, "{level}: {found}");
+    }
+}
+
 /// Poisson arrivals at half the rate of one exponential server wait as long as they are served.
 #[test]
 fn an_open_loop_is_an_m_m_1_queue() {

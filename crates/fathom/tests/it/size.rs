@@ -196,6 +196,33 @@ fn a_measured_sweep_replaces_the_curve_of_a_drive() {
     );
 }
 
+/// Drives of at most 40,000 I/Os a second: 100,000 need 3 of them, and with a fifth of each kept free, of 32,000, 4.
+#[test]
+fn the_headroom_is_kept_free_on_every_drive() {
+    let scratch = fathom_testkit::Scratch::new().expect("a directory");
+    result(&scratch, "randread-1-1.json", 1, 10_000.0, 200_000);
+    result(&scratch, "randread-8-1.json", 8, 40_000.0, 800_000);
+    let curve = format!("--curve={}", scratch.path().display());
+    for (headroom, drives) in [("0%", 3.0), ("20%", 4.0), ("50%", 5.0)] {
+        let headroom = format!("--headroom={headroom}");
+        let line = [
+            "size",
+            "--load=100000 iops, read, 4k random",
+            "--slo=p99<=1s",
+            &curve,
+            "--drives=sata-ssd",
+            "--raid=0",
+            &headroom,
+            "--json",
+            "--explain",
+            "--store=none",
+        ];
+        let answer = common::fathom(line).expect(0).json().0;
+        let found = &answer["tables"][0]["rows"][0][2]["value"];
+        assert_eq!(*found, drives, "{headroom}: {answer:#}");
+    }
+}
+
 /// 40,000 reads of 4 KiB a second as the load of a sizing and of a what-if.
 #[test]
 fn a_result_is_the_load_of_a_sizing_and_of_a_prediction() {

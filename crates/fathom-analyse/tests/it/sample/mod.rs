@@ -231,13 +231,18 @@ pub fn disk(name: &str, read: (u64, u64), written: (u64, u64)) -> DiskRecording 
 
 /// A run with a planned rate: 200 reads per second over ten seconds, each 2 ms of service, on time.
 pub fn open_loop() -> Recording {
+    open_loop_of(2 * MS)
+}
+
+/// The same with this service time.
+pub fn open_loop_of(service_ns: u64) -> Recording {
     let mut planned = job("open");
     planned.pace.rate[Direction::Read] = Some(Rate::Iops(200.0));
     planned.accounting.percentiles = vec![50.0, 90.0, 99.0];
     let mut recording = run_of(vec![planned]);
-    fill(&mut recording, 0, Direction::Read, 2_000, 2 * MS);
+    fill(&mut recording, 0, Direction::Read, 2_000, service_ns);
     let d = &mut recording.jobs[0].directions[Direction::Read];
-    d.response.record_n(2 * MS, 2_000);
+    d.response.record_n(service_ns, 2_000);
     d.lateness.record_n(1_000, 2_000);
     recording
 }

@@ -1,6 +1,7 @@
 //! `fathom why` on scenes with a known truth: files of /proc and /sys, read by the reader of the real ones. Every figure of an
 //! expected sentence is the arithmetic of the scene's counters over its ten seconds.
 
+mod numbers;
 mod tree;
 
 use std::fs;
@@ -9,7 +10,7 @@ use std::path::Path;
 use fathom_device::volumes::parse_volumes;
 use fathom_linux::WhyReader;
 use fathom_model::Certainty;
-use fathom_trace::{WhyAnswer, WhyCause, WhyEvidence, WhyReading, WhyScope, why};
+use fathom_trace::{DeviceNumber, WhyAnswer, WhyCause, WhyEvidence, WhyReading, WhyScope, why};
 
 use self::tree::Trees;
 
@@ -70,6 +71,7 @@ fn check(
         (sentence, cause, certainty),
         "{name} {changes:?}"
     );
+    numbers::assert_in_figures(&finding);
     assert_eq!(
         finding.settled_by.is_none(),
         certainty == Certainty::Fact,
@@ -259,7 +261,13 @@ fn a_neighbour_that_writes_by_the_page_cache() {
     let mut two = writer;
     two[1].1 =
         "810 bash S write=1048576000 own=0\n900 cp S write=262144000\n50 kworker/u8:1 S parent=2";
-    check(name, &two, WhyCause::Neighbour, Likely, sentence);
+    check(
+        name,
+        &two,
+        WhyCause::Neighbour,
+        Likely,
+        "the page cache keeps sda 89 % busy; postgres (pid 700) waits 5.70 ms per read because of it, 200 us without.",
+    );
 }
 
 /// The bytes of a process are those of all devices: the trace shows whose I/Os the busy one has.
@@ -335,6 +343,16 @@ fn swap() {
     );
     check(
         name,
+        &[(
+            "avg300=3.00 total=3500000\n-- after/processes",
+            "avg300=3.00 total=900000\n-- after/processes",
+        )],
+        WhyCause::Swap,
+        Fact,
+        "The machine swaps: 1,200 pages per second (4.9 MB/s) come back from swap space on sda, and java (pid 900) has 1,150 major faults per second.",
+    );
+    check(
+        name,
         &[("pswpin 12000", "pswpin 990")],
         WhyCause::NotKnown,
         NotKnown,
@@ -362,7 +380,17 @@ fn writeback_of_a_full_page_cache() {
     );
     check(
         name,
-        &[("nr_dirty 600000", "nr_dirty 399999")],
+        &[("nr_dirty 600000", "nr_dirty 300000")],
+        WhyCause::Writeback,
+        Fact,
+        "The page cache is full of unwritten data: 1.91 GiB were to be written at the start or the end, and from 2.29 GiB on the kernel slows writers down; cp (pid 812) waits in its writes, sda takes 105 MB/s.",
+    );
+    check(
+        name,
+        &[
+            ("nr_dirty 600000", "nr_dirty 399999"),
+            (" place=balance_dirty_pages", ""),
+        ],
         WhyCause::DeviceBusy,
         Likely,
         "sda is 98 % busy with 30.0 in flight (100 I/Os per second, 105 MB/s, 300 ms each); cp (pid 812) has 100 % of the bytes.",
@@ -648,6 +676,42 @@ fn a_scope_leaves_out_other_processes() {
     assert_eq!(of(700).cause, WhyCause::Neighbour);
     assert_eq!(of(812).cause, WhyCause::DeviceBusy);
     assert_eq!(of(1).cause, WhyCause::NotStorage);
+}
+
+/// A question about a device is not answered with what waits for another one, and its pressure is that of all devices: postgres has its
+/// reads on sda, and nothing on sdb.
+#[test]
+fn a_scope_leaves_out_other_devices() {
+    let of = |minor: u32, requests: bool| {
+        let text = text(
+            "neighbour",
+            &[
+                (
+                    "8 0 sda 0",
+                    "8 16 sdb 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n   8 0 sda 0",
+                ),
+                (
+                    "8 0 sda 1600",
+                    "8 16 sdb 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n   8 0 sda 1600",
+                ),
+            ],
+        );
+        let scope = WhyScope {
+            name: "device".to_owned(),
+            devices: vec![DeviceNumber::new(8, minor)],
+            ..WhyScope::default()
+        };
+        let mut evidence = evidence(&text, scope);
+        if !requests {
+            evidence.requests = None;
+        }
+        let finding = why(&evidence).finding;
+        (finding.cause, finding.certainty)
+    };
+    assert_eq!(of(0, true), (WhyCause::Neighbour, Fact));
+    // Two looks are too few for a fact.
+    assert_eq!(of(16, true), (WhyCause::NotStorage, Likely));
+    assert_eq!(of(16, false), (WhyCause::NotKnown, NotKnown));
 }
 
 /// Another user's counters are unknown, not zero, and the answer says so.

@@ -67,6 +67,7 @@ fn slow_member_of(facts: &Facts, array: &DeviceLoad) -> Option<WhyFinding> {
     .about("device", array.name(), None)
     .figure("member_ns", mean(slow))
     .figure("peers_ns", usual)
+    .figure("peers", peers.len() as f64)
     .because(slow.sentence());
     for peer in peers {
         finding = finding.because(peer.sentence());

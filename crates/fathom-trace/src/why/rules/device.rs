@@ -9,6 +9,8 @@ use super::super::facts::{BUSY_SHARE, DeviceLoad, Facts, Waiter};
 const SLOW_SOLID_NS: f64 = 20e6;
 /// One with a moving medium: several turns and seeks.
 const SLOW_ROTATING_NS: f64 = 100e6;
+/// Share of the time in which it has I/Os from which on their time is what programs wait for.
+const MIN_SLOW_SHARE: f64 = 0.5;
 /// I/Os that tell a mean.
 const MIN_IOS: u64 = 20;
 /// Larger I/Os take long because of their size.
@@ -27,7 +29,9 @@ pub(super) fn slow(facts: &Facts) -> Option<WhyFinding> {
     if !facts.waits() {
         return None;
     }
-    let load = facts.busiest().filter(|load| load.busy() >= BUSY_SHARE)?;
+    let load = facts
+        .busiest()
+        .filter(|load| load.busy() >= MIN_SLOW_SHARE)?;
     let ios = load.ios();
     let size = load.bytes() / ios.max(1);
     let each = load.grown.busy_ms as f64 * 1e6 / ios.max(1) as f64;
@@ -62,6 +66,8 @@ pub(super) fn slow(facts: &Facts) -> Option<WhyFinding> {
     )
     .about("device", load.name(), None)
     .figure("busy_per_io_ns", each)
+    .figure("usual_max_ns", limit)
+    .figure("io_bytes", size as f64)
     .figure("in_flight", load.in_flight())
     .because(load.sentence());
     if let Some((count, above, below)) = in_device {
@@ -109,6 +115,7 @@ pub(super) fn one_at_a_time(facts: &Facts) -> Option<WhyFinding> {
     .about("waits", &waiter.name, Some(waiter.pid))
     .about("device", load.name(), None)
     .figure("in_flight", load.in_flight())
+    .figure("iops", load.iops())
     .figure("latency_ns", mean)
     .because(format!("{} {}.", waiter.title(), waiter.phrase()))
     .because(format!("It has {} of the bytes of all programs.", percent(100.0 * user.share)))
@@ -156,12 +163,22 @@ pub(super) fn busy(facts: &Facts) -> Option<WhyFinding> {
     .about("device", load.name(), None)
     .figure("device_busy_share", load.busy())
     .figure("in_flight", load.in_flight())
+    .figure("iops", load.iops())
+    .figure("bytes_per_s", load.bytes() as f64 / facts.seconds)
+    .figure("latency_ns", mean)
     .although(
         "A device that takes several I/Os at once can be busy all the time and still take more."
             .to_owned(),
     );
+    if let Some(each) = load.flush_ns() {
+        finding = finding
+            .figure("flushes_per_s", load.grown.flushes as f64 / facts.seconds)
+            .figure("flush_ns", each);
+    }
     if let Some(user) = users.first() {
-        finding = finding.about("uses", &user.name, Some(user.pid));
+        finding = finding
+            .about("uses", &user.name, user.process())
+            .figure("user_share", user.share);
     }
     if let Some(waiter) = facts.waiters.first() {
         finding = finding.about("waits", &waiter.name, Some(waiter.pid));

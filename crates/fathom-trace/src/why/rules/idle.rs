@@ -4,13 +4,15 @@ use fathom_model::Certainty;
 use fathom_model::format::{duration, percent};
 
 use super::super::answer::{WhyCause, WhyFinding};
-use super::super::facts::{Facts, IDLE_SHARE};
+use super::super::facts::{Facts, IDLE_SHARE, WaitSource};
 use super::device::phrase;
 
 /// A pressure below this share explains nothing.
 const NO_PRESSURE_SHARE: f64 = 0.05;
 /// What was observed for less is too little to see waits.
 const MIN_SECONDS: f64 = 1.0;
+/// So many looks at threads all miss a wait of a fifth of the time in one case of twenty (0.8 to the power of 14).
+const MIN_LOOKS: usize = 14;
 /// From this share on, tasks wait for a CPU or for memory.
 const OTHER_PRESSURE_SHARE: f64 = 0.2;
 
@@ -26,7 +28,7 @@ fn length(seconds: f64) -> String {
 /// Storage is not the reason.
 pub(in super::super) fn not_storage(facts: &Facts) -> Option<WhyFinding> {
     let scope = &facts.evidence.scope;
-    let pressure = facts.io_pressure().filter(|_| !scope.is_of_processes());
+    let pressure = facts.io_pressure_of_scope();
     if !facts.waiters.is_empty() || pressure.is_some_and(|share| share >= NO_PRESSURE_SHARE) {
         return None;
     }
@@ -49,8 +51,11 @@ pub(in super::super) fn not_storage(facts: &Facts) -> Option<WhyFinding> {
             percent(100.0 * load.busy())
         )
     });
-    let is_sure =
-        is_idle && facts.seconds >= MIN_SECONDS && (pressure.is_some() || scope.is_of_processes());
+    // Where all requests were followed, it is known whatever other processes and devices do.
+    let is_followed = facts.evidence.looks.len() >= MIN_LOOKS && facts.has_all_requests();
+    let is_sure = facts.seconds >= MIN_SECONDS
+        && (is_idle || is_followed && scope.is_of_processes())
+        && (pressure.is_some() || scope.is_of_processes() || is_followed);
     let adverb = if is_sure { "" } else { "probably " };
     let sentence = format!(
         "Storage is {adverb}not the reason: in {} {who} was seen waiting for it{pressure_text}, and {device_text}.",
@@ -62,6 +67,7 @@ pub(in super::super) fn not_storage(facts: &Facts) -> Option<WhyFinding> {
         sentence,
         "`fathom why` while it is slow",
     );
+    finding = with_figures(finding, facts, pressure);
     for (share, what) in [
         (facts.cpu_pressure(), "a CPU"),
         (facts.memory_pressure(), "memory"),
@@ -105,6 +111,32 @@ pub(in super::super) fn not_known(facts: &Facts) -> WhyFinding {
     };
     if let Some(waiter) = facts.waiters.first() {
         finding = finding.about("waits", &waiter.name, Some(waiter.pid));
+        finding = match waiter.source {
+            WaitSource::Seen(seen, looks) => finding
+                .figure("seen_waiting", seen as f64)
+                .figure("looks", looks as f64),
+            WaitSource::Counted | WaitSource::InFlight => {
+                finding.figure("waited_share", waiter.share)
+            }
+        };
+    }
+    let pressure = facts.io_pressure().filter(|_| facts.waiters.is_empty());
+    with_figures(finding, facts, pressure)
+}
+
+/// The figures of the sentences.
+fn with_figures(mut finding: WhyFinding, facts: &Facts, pressure: Option<f64>) -> WhyFinding {
+    finding = finding.figure("observed_s", facts.seconds);
+    if let Some(share) = pressure {
+        finding = finding.figure("io_pressure_share", share);
+    }
+    if let Some(load) = facts.busiest() {
+        finding = finding
+            .about("device", load.name(), None)
+            .figure("device_busy_share", load.busy());
+        if let Some(each) = load.mean_ns(None) {
+            finding = finding.figure("latency_ns", each);
+        }
     }
     finding
 }

@@ -187,8 +187,11 @@ fn base_rate(facts: &Facts, load: &DeviceLoad) -> Option<WhyFinding> {
         "the provider's metric of the credits (BurstBalance of EBS)",
     )
     .about("device", load.name(), None)
+    .about("volume", &volume.name, None)
     .figure("iops", mean)
+    .figure("in_flight", load.in_flight())
     .figure("base_iops", volume.base_iops)
+    .figure("burst_iops", volume.burst_iops)
     .because(format!(
         "The rate of {} intervals differs by {} at most.",
         last.len(),

@@ -20,9 +20,11 @@ const FULL_SHARE: f64 = 0.95;
 /// Pages that come back from swap space.
 pub(super) fn swap(facts: &Facts) -> Option<WhyFinding> {
     let pages = facts.per_second("pswpin")?;
-    let pressure = facts.memory_pressure();
-    let waits = pressure.map_or_else(|| facts.waits(), |share| share >= MIN_WAIT_SHARE);
-    if pages < MIN_PAGES_PER_SECOND || !waits {
+    // The kernel counts a wait for a page as one for memory only if the page comes back soon.
+    let pressure = facts
+        .memory_pressure()
+        .filter(|share| *share >= MIN_WAIT_SHARE);
+    if pages < MIN_PAGES_PER_SECOND || (pressure.is_none() && !facts.waits()) {
         return None;
     }
     let evidence = facts.evidence;
@@ -36,6 +38,7 @@ pub(super) fn swap(facts: &Facts) -> Option<WhyFinding> {
     if faults == 0.0 {
         return None;
     }
+    let swapped_in = pages * evidence.page_bytes as f64;
     let explains = faults * PAGES_PER_FAULT >= pages;
     let device = evidence
         .swap
@@ -51,19 +54,24 @@ pub(super) fn swap(facts: &Facts) -> Option<WhyFinding> {
     let sentence = format!(
         "The machine swaps: {} pages per second ({}) come back from swap space{on}, and {} has {} major faults per second{waited}.",
         rate(pages),
-        bandwidth(pages * evidence.page_bytes as f64),
+        bandwidth(swapped_in),
         title(&process.name, *pid),
         rate(faults),
     );
+    let is_waiter = facts.waiters.iter().any(|waiter| waiter.pid == *pid);
     let mut finding = WhyFinding::sure_if(
-        explains && pressure.is_some(),
+        explains && (pressure.is_some() || is_waiter),
         WhyCause::Swap,
         sentence,
         "more memory, or a smaller working set",
     )
     .about("waits", &process.name, Some(*pid))
     .figure("swapped_in_pages_per_s", pages)
+    .figure("swapped_in_bytes_per_s", swapped_in)
     .figure("major_faults_per_s", faults);
+    if let Some(share) = pressure {
+        finding = finding.figure("memory_waited_share", share);
+    }
     if let Some(load) = device {
         finding = finding
             .about("device", load.name(), None)
@@ -182,6 +190,8 @@ fn of_group(facts: &Facts) -> Option<WhyFinding> {
         "the same load with a larger limit",
     )
     .about("group", name, None)
+    .figure("memory_used_bytes", used as f64)
+    .figure("memory_limit_bytes", limit as f64)
     .because(format!("The limit was reached {hits} times meanwhile."))
     .advise(format!(
         "Raise the memory limit of {name} (memory.max, memory.limit_in_bytes, or MemoryMax= of its unit)."

@@ -9,8 +9,6 @@ use super::super::users::User;
 
 /// Share of the bytes of all programs from which on one is the user of a device.
 const MIN_USER_SHARE: f64 = 0.6;
-/// Share of the written bytes of all programs from which on the writes of the page cache are those of one.
-const MIN_WRITER_SHARE: f64 = 0.9;
 /// Reads that tell a mean.
 const MIN_READS: u64 = 10;
 /// Reads take at least this many times as long beside the other program.
@@ -28,27 +26,34 @@ pub(super) fn neighbour(facts: &Facts) -> Option<WhyFinding> {
         .filter(|reads| reads.with.0 >= MIN_READS);
     match reads.filter(|reads| reads.without.0 >= MIN_READS) {
         Some(reads) if reads.with.1 < MIN_RATIO * reads.without.1 => None,
-        Some(reads) => {
-            let is_sure = !user.by_kernel || user.share_written >= MIN_WRITER_SHARE;
-            Some(measured(load, user, waiter, reads, is_sure))
-        }
+        Some(reads) => Some(measured(load, user, waiter, reads)),
         None => Some(assumed(facts, load, user, waiter, reads)),
     }
     .map(|finding| {
         finding
-            .about("uses", &user.name, Some(user.pid))
+            .about("uses", &user.name, user.process())
             .about("waits", &waiter.name, Some(waiter.pid))
             .about("device", load.name(), None)
             .figure("device_busy_share", load.busy())
             .figure("user_share", user.share)
             .because(load.sentence())
-            .advise(format!(
-                "Ask whether {} can wait, run slower or use another device; `ionice -c 3 -p {}` lets others go first where the scheduler of {} is bfq or mq-deadline, and io.max of its control group limits it.",
-                user.title(),
-                user.pid,
-                load.name()
-            ))
+            .advise(advice(load, user))
     })
+}
+
+fn advice(load: &DeviceLoad, user: &User) -> String {
+    if user.is_page_cache() {
+        return format!(
+            "Find the program that writes to {} (`fathom observe`), and ask whether it can wait; io.max of its control group limits it.",
+            load.name()
+        );
+    }
+    format!(
+        "Ask whether {} can wait, run slower or use another device; `ionice -c 3 -p {}` lets others go first where the scheduler of {} is bfq or mq-deadline, and io.max of its control group limits it.",
+        user.title(),
+        user.pid,
+        load.name()
+    )
 }
 
 /// Who waits beside the user: one with I/Os of its own on the device before one that may wait for another.
@@ -60,7 +65,11 @@ fn waiter_beside<'a>(facts: &'a Facts, user: &User, users: &[User]) -> Option<&'
             .filter(|one| !user.pids.contains(&one.pid))
     };
     let is_user = |waiter: &&Waiter| users.iter().any(|user| user.pids.contains(&waiter.pid));
-    others().find(is_user).or_else(|| others().next())
+    // With a trace whoever has none there waits for something else.
+    let is_open = facts.evidence.requests.is_none();
+    others()
+        .find(is_user)
+        .or_else(|| others().next().filter(|_| is_open))
 }
 
 fn measured(
@@ -68,7 +77,6 @@ fn measured(
     user: &User,
     waiter: &Waiter,
     reads: ReadsBesideOthers,
-    is_sure: bool,
 ) -> WhyFinding {
     let sentence = format!(
         "{} keeps {} {} busy; {} waits {} per read because of it, {} without.",
@@ -80,13 +88,18 @@ fn measured(
         duration(reads.without.1),
     );
     let settled_by = "whose writes the kernel's threads brought to the device: `fathom observe`";
-    WhyFinding::sure_if(is_sure, WhyCause::Neighbour, sentence, settled_by)
-        .figure("read_beside_ns", reads.with.1)
-        .figure("read_alone_ns", reads.without.1)
-        .because(format!(
-            "{} reads met I/Os of {}, {} met none.",
-            reads.with.0, user.name, reads.without.0
-        ))
+    WhyFinding::sure_if(
+        !user.is_page_cache(),
+        WhyCause::Neighbour,
+        sentence,
+        settled_by,
+    )
+    .figure("read_beside_ns", reads.with.1)
+    .figure("read_alone_ns", reads.without.1)
+    .because(format!(
+        "{} reads met I/Os of {}, {} met none.",
+        reads.with.0, user.name, reads.without.0
+    ))
 }
 
 /// `reads` are known only beside the other program.
@@ -116,5 +129,9 @@ fn assumed(
     } else {
         "the latency of the waiting program while the other one does nothing"
     };
-    WhyFinding::likely(WhyCause::Neighbour, sentence, settled_by)
+    let finding = WhyFinding::likely(WhyCause::Neighbour, sentence, settled_by);
+    match reads.map(|reads| reads.with.1).or(mean) {
+        Some(each) => finding.figure("io_ns", each),
+        None => finding,
+    }
 }
