@@ -12,6 +12,7 @@
 //! | `hang_device = DEVICE` | |
 //! | `hang_io = DEVICE`, `fail_io = DEVICE` | `number` |
 //! | `fail_range = DEVICE` | `from`, `to` |
+//! | `cut_network = TIME` | of one of several hosts |
 
 use std::path::Path;
 
@@ -85,6 +86,14 @@ const KINDS: &[(&str, Read)] = &[
         let (from, to) = (params.bytes("from", Some(0))?, params.bytes("to", None)?);
         Ok(EventKind::RangeFails { disk, from, to })
     }),
+    ("cut_network", |event| {
+        let lasts = event.time("cut_network", None)?;
+        if !event.has_network {
+            let problem = "one host alone needs no network: give --hosts";
+            return Err(event.params.error("cut_network", problem));
+        }
+        Ok(EventKind::NetworkCut { lasts })
+    }),
 ];
 
 /// Reads what belongs to one kind of event.
@@ -94,15 +103,24 @@ type Read = fn(&mut EventEntry<'_>) -> Result<EventKind, ModelError>;
 struct EventEntry<'a> {
     params: Params<'a>,
     devices: &'a [DeviceEntry],
+    /// The machine is one of several.
+    has_network: bool,
 }
 
-/// The event of a table, on a machine with these devices.
+/// The event of a table, on a machine with these devices, and with a network to other ones.
 ///
 /// # Errors
 /// If it is none, or its values are impossible; with the place.
-pub(super) fn read_event(spec: &ModelSpec, devices: &[DeviceEntry]) -> Result<Event, ModelError> {
-    let params = Params::new(spec);
-    let mut event = EventEntry { params, devices };
+pub(super) fn read_event(
+    spec: &ModelSpec,
+    devices: &[DeviceEntry],
+    has_network: bool,
+) -> Result<Event, ModelError> {
+    let mut event = EventEntry {
+        params: Params::new(spec),
+        devices,
+        has_network,
+    };
     let at = event.time("at", None)?;
     let Some((_, read)) = KINDS.iter().find(|(name, _)| event.params.has(name)) else {
         let names: Vec<&str> = KINDS.iter().map(|(name, _)| *name).collect();

@@ -103,6 +103,11 @@ pub enum EventKind {
         /// The first byte after it.
         to: u64,
     },
+    /// Messages to and from other machines are lost.
+    NetworkCut {
+        /// How long.
+        lasts: Nanos,
+    },
     /// Tasks wait for memory in a share of the time. The pressure is reported; it costs the generator nothing.
     MemoryPressure {
         /// How long.
@@ -162,6 +167,7 @@ impl EventKind {
     pub fn lasts(&self) -> Nanos {
         match *self {
             EventKind::GeneratorStops { lasts }
+            | EventKind::NetworkCut { lasts }
             | EventKind::CpuStolen { lasts, .. }
             | EventKind::CpuSlows { lasts, .. }
             | EventKind::WakesLate { lasts, .. }
@@ -334,6 +340,13 @@ impl Event {
             from: range.start,
             to: range.end,
         };
+        Event { at, kind }
+    }
+
+    /// Messages to and from other machines are lost for `lasts`.
+    #[must_use]
+    pub fn network_cut(at: Nanos, lasts: Nanos) -> Event {
+        let kind = EventKind::NetworkCut { lasts };
         Event { at, kind }
     }
 

@@ -131,7 +131,7 @@ impl ExperimentRunner<'_> {
             return;
         }
         for target in made {
-            if is_needed && target.file.exists() {
+            if is_needed && self.session.exists(&target.file) {
                 note_line!(
                     "fathom {}: {} was not removed, so that the run can be resumed; remove it if you do not need it",
                     self.kind,

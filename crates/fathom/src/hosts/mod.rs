@@ -6,18 +6,24 @@ mod fleet;
 mod machine;
 mod permissions;
 mod run;
+mod simulated;
 mod ssh;
 mod taken_over;
 mod targets;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use fathom_hosts::nats::Server;
+use fathom_hosts::{Connection, Controller, HostsError};
 
 use crate::durable::read_small;
+use crate::session::Session;
 
+pub use self::clients::Clients;
 pub use self::fleet::{Fleet, HostsRunner, plan_cell, stored_arguments};
 pub use self::run::run;
+pub use self::simulated::SimulatedHosts;
 pub use self::taken_over::{is_of_hosts, resume};
 pub use self::targets::{resolve_target_of, target_value};
 
@@ -27,6 +33,46 @@ const SERVER_VARIABLE: &str = "FATHOM_NATS";
 pub const HOST_VARIABLE: &str = "${FATHOM_HOST}";
 /// Recordings travel as the documents of the store.
 const NO_STORE: &str = "runs on several hosts need a build with the cargo feature `store`: build fathom with `cargo build --features store`";
+
+/// The message about a server beside simulated hosts.
+const NO_SERVER: &str = "--machine simulates the hosts: leave out --nats, --nats-creds, --nats-fingerprint, --key and --ssh";
+
+/// The way to the agents of a command.
+enum Way {
+    Server(Box<Server>),
+    Simulation(Arc<SimulatedHosts>),
+}
+
+impl Way {
+    /// The way to simulated hosts, if the session has some.
+    ///
+    /// # Errors
+    /// When options name a server, too.
+    fn simulated(session: &Session, names_server: bool) -> Result<Option<Way>, String> {
+        match session.hosts() {
+            Some(_) if names_server => Err(NO_SERVER.to_owned()),
+            Some(hosts) => Ok(Some(Way::Simulation(Arc::clone(hosts)))),
+            None => Ok(None),
+        }
+    }
+
+    /// A controller, which is good for one run.
+    fn controller(&self) -> Result<Controller, HostsError> {
+        let name = controller_name();
+        let connection = match self {
+            Way::Server(server) => {
+                Connection::to_server((**server).clone(), &format!("fathom run {name}"))?
+            }
+            Way::Simulation(hosts) => hosts.connect()?,
+        };
+        Controller::new(connection, &name, env!("CARGO_PKG_VERSION"))
+    }
+}
+
+/// The name of a controller, for people.
+fn controller_name() -> String {
+    format!("{} (process {})", host_name(), std::process::id())
+}
 
 /// The server of `--nats`, or of the environment.
 fn server(

@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
-use fathom_hosts::{Controller, ControllerPhase, FoundAgent, HostsError};
+use fathom_hosts::{Connection, Controller, ControllerPhase, FoundAgent, HostsError};
 use fathom_linux::interrupts;
 use fathom_model::{CellContent, Findings, Personality, Run, StoredCell};
 use fathom_plan::{Invocation, parse_args};
 use fathom_store::Store;
 
 use super::run::{merged, named, server_and_key};
-use super::{SERVER_VARIABLE, host_name};
+use super::{SERVER_VARIABLE, controller_name};
 use crate::measure::outputs_excluding_targets;
 use crate::output::Output;
 use crate::print::note_line;
@@ -94,10 +94,12 @@ pub fn resume(
     let plan = start.plan;
     interrupts();
     let (server, key) = server_and_key(&invocation.agents)?;
-    let name = format!("{} (process {})", host_name(), std::process::id());
+    let (name, version) = (controller_name(), env!("CARGO_PKG_VERSION"));
     let text = |error: HostsError| error.to_string();
-    let controller = Controller::resume(server, &name, env!("CARGO_PKG_VERSION"), of_run(SESSION)?)
-        .map_err(text)?;
+    let connection = Connection::to_server(server, &format!("fathom run {name}")).map_err(text)?;
+    let controller =
+        Controller::resume(connection, &name, version, of_run(SESSION)?).map_err(text)?;
+    let session = Session::on_this_machine();
     let outputs = outputs_excluding_targets(&plan);
     let results = controller.take_over(
         &names,
@@ -114,7 +116,7 @@ pub fn resume(
     );
     let mut recording = results
         .map_err(text)
-        .and_then(|results| merged(&plan, results))
+        .and_then(|results| merged(&session, &plan, results))
         .map_err(|reasons| format!("{} has no result: {reasons}", run.id))?;
     recording.messages.push(format!(
         "the controller of this run was killed ({}); `fathom resume` fetched what {} had recorded",
@@ -122,7 +124,6 @@ pub fn resume(
         named(&names.iter().map(String::as_str).collect::<Vec<_>>())
     ));
     let mut output = Output::open(&invocation.reporting, &outputs)?;
-    let session = Session::on_this_machine();
     let writer = RunWriter::resume(&session, "fathom resume", store, run.id)
         .map_err(|error| error.to_string())?;
     finish(&invocation, recording, &mut output, &outputs, writer)

@@ -262,7 +262,7 @@ fn readiness_is_judged_right_and_early() {
     }
 }
 
-const READS_PROFILE: &str = r#"schema = 1
+pub const READS_PROFILE: &str = r#"schema = 1
 name = "log"
 title = "A log"
 sources = ["these tests"]
