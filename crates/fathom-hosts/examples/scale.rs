@@ -242,7 +242,7 @@ pub fn measure(url: &str, count: usize) -> Result<Measured, String> {
         .map(|number| format!("{PREFIX}{number}"))
         .collect();
     let agents = controller
-        .find(&Selection::Names(names), &|| false)
+        .find(&Selection::Names(names), &[], &|| false)
         .map_err(text)?;
     let found = begun.elapsed();
     let mut phases = Vec::new();

@@ -367,13 +367,15 @@ impl Controller {
         Signed::new(order, key).map_err(HostsError::Agent)
     }
 
-    /// The selected agents, in the order of their names, or as they were named.
+    /// The selected agents, in the order of their names, or as they were named. Agents that still have one of the runs `left` by
+    /// an earlier controller are free: nobody will ask for what they recorded.
     ///
     /// # Errors
     /// When one that is named does not answer, none answers, or one cannot be used.
     pub fn find(
         &self,
         selection: &Selection,
+        left: &[String],
         interrupted: &dyn Fn() -> bool,
     ) -> Result<Vec<FoundAgent>, HostsError> {
         let wanted: &[String] = match selection {
@@ -414,12 +416,11 @@ impl Controller {
             }
             if self.now() >= next_ask {
                 next_ask = self.now() + ASK_INTERVAL;
-                self.send(
-                    ALL,
-                    &ToAgent::Who {
-                        controller: self.name.clone(),
-                    },
-                );
+                for session in left.iter().cloned() {
+                    self.send(ALL, &ToAgent::Release { session });
+                }
+                let controller = self.name.clone();
+                self.send(ALL, &ToAgent::Who { controller });
             }
             let Some(message) = self.next(LOOK)? else {
                 continue;

@@ -1,13 +1,14 @@
 //! Several hosts in one process and in virtual time: their clocks, and the network between them.
 //!
 //! The threads of all hosts take turns: one runs until it waits. When all wait, time moves to the first instant that one of them
-//! waits for. The order is fixed, so that the same hosts exchange the same messages at the same times. A message takes no time.
+//! waits for. The order is fixed, so that the same hosts exchange the same messages at the same times. A message takes no time, unless its
+//! sender or its receiver says so.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex};
+use std::thread::{JoinHandle, Thread};
 use std::time::Duration;
 
 use crate::time::{Bell, Clock, ThreadBody, lock};
@@ -28,13 +29,22 @@ pub struct SimulatedHost {
     pub ahead: Duration,
     /// Its wall clock.
     pub wall: WallClock,
-    /// When its messages are lost, both ways, in the time of the simulation.
-    pub cuts: Vec<Range<Duration>>,
+    /// What happens to messages that leave in a span of time, both ways: they take so long, or are lost.
+    pub network: Vec<(Range<Duration>, Option<Duration>)>,
+}
+
+impl SimulatedHost {
+    /// How long a message takes that leaves now; `None` if it is lost.
+    fn delay(&self, now: Duration) -> Option<Duration> {
+        let spans = self.network.iter();
+        let spans = spans.filter(|(span, _)| span.contains(&now));
+        spans.map(|(_, delay)| *delay).sum()
+    }
 }
 
 impl std::fmt::Debug for SimulatedHost {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "SimulatedHost({:?}, {:?})", self.ahead, self.cuts)
+        write!(f, "SimulatedHost({:?}, {:?})", self.ahead, self.network)
     }
 }
 
@@ -53,12 +63,15 @@ struct State {
     /// By their numbers, which count all that there have been.
     ends: BTreeMap<usize, End>,
     connected: usize,
+    /// Messages on their way: when and in which order they arrive, and where.
+    on_way: BTreeMap<(Duration, u64), (usize, Message)>,
+    sent: u64,
 }
 
 #[derive(Debug)]
 struct SimulatedThread {
-    /// Tells it that its turn has come.
-    turn: Arc<Condvar>,
+    /// `None` until it has begun.
+    thread: Option<Thread>,
     wait: Wait,
 }
 
@@ -80,9 +93,9 @@ struct End {
 }
 
 impl State {
-    fn start_thread(&mut self) -> usize {
+    fn start_thread(&mut self, thread: Option<Thread>) -> usize {
         self.threads.push(SimulatedThread {
-            turn: Arc::default(),
+            thread,
             wait: Wait::No,
         });
         self.threads.len() - 1
@@ -105,9 +118,51 @@ impl State {
             Wait::Until(at, ..) if at < Duration::MAX => Some((at, number)),
             _ => None,
         });
-        let (at, next) = times.min()?;
+        let first = times.min();
+        let arrival = self.on_way.keys().next().map(|(at, _)| *at);
+        if let Some(at) = arrival.filter(|at| first.is_none_or(|first| *at <= first.0)) {
+            self.now = at;
+            self.deliver();
+            return self.next_thread();
+        }
+        let (at, next) = first?;
         self.now = at;
         Some(next)
+    }
+
+    /// Sends a message to whoever wants it.
+    fn send(&mut self, from: usize, message: &Message) {
+        let now = self.now;
+        let sender = self.ends.get(&from).map(|end| &end.host);
+        let Some(delay) = sender.and_then(|host| host.delay(now)) else {
+            return;
+        };
+        for (number, end) in &self.ends {
+            let subject = &message.subject;
+            let takes = end.subjects.iter().any(|known| matches(known, subject));
+            let Some(more) = end.host.delay(now).filter(|_| takes && *number != from) else {
+                continue;
+            };
+            let arrival = (now + delay + more, self.sent);
+            self.sent += 1;
+            self.on_way.insert(arrival, (*number, message.clone()));
+        }
+        self.deliver();
+    }
+
+    /// Delivers the messages that arrive now.
+    fn deliver(&mut self) {
+        while let Some(first) = self
+            .on_way
+            .first_entry()
+            .filter(|one| one.key().0 <= self.now)
+        {
+            let (number, mut message) = first.remove();
+            if let Some(end) = self.ends.get(&number) {
+                message.at = (self.now + end.host.ahead).as_nanos() as u64;
+                end.inbox.put(Event::Message(message));
+            }
+        }
     }
 }
 
@@ -121,8 +176,10 @@ impl Simulation {
             threads: Vec::new(),
             ends: BTreeMap::new(),
             connected: 0,
+            on_way: BTreeMap::new(),
+            sent: 0,
         };
-        state.start_thread();
+        state.start_thread(Some(std::thread::current()));
         Arc::new(Simulation {
             state: Mutex::new(state),
         })
@@ -177,43 +234,47 @@ impl Simulation {
             .name(name.to_owned())
             .stack_size(STACK_SIZE);
         let mut state = lock(&self.state);
-        let number = state.start_thread();
+        let number = state.start_thread(None);
         let started = thread.spawn(move || {
             let turn = EndOfThread(Arc::clone(&own));
-            own.wait_for_turn(lock(&own.state), number);
+            own.wait_for_turn(number);
             body();
             drop(turn);
         });
-        if started.is_err() {
-            state.threads[number].wait = Wait::HasEnded;
+        match &started {
+            Ok(handle) => state.threads[number].thread = Some(handle.thread().clone()),
+            Err(_) => state.threads[number].wait = Wait::HasEnded,
         }
         started
     }
 
     /// Lets others run until the thread that calls this can go on.
     fn wait(&self, wait: Wait) {
+        let own = self.hand_over(wait);
+        self.wait_for_turn(own);
+    }
+
+    /// The thread whose turn it is waits, and the next one goes on. Returns the number of the former.
+    fn hand_over(&self, wait: Wait) -> usize {
         let mut state = lock(&self.state);
         let own = state.running;
         state.threads[own].wait = wait;
-        self.hand_over(&mut state);
-        self.wait_for_turn(state, own);
-    }
-
-    fn hand_over(&self, state: &mut State) {
         let Some(next) = state.next_thread() else {
-            return;
+            return own;
         };
         state.running = next;
         state.threads[next].wait = Wait::No;
-        state.threads[next].turn.notify_one();
+        let thread = state.threads[next].thread.clone();
+        drop(state);
+        if let Some(thread) = thread.filter(|_| next != own) {
+            thread.unpark();
+        }
+        own
     }
 
-    fn wait_for_turn(&self, mut state: MutexGuard<'_, State>, own: usize) {
-        let turn = Arc::clone(&state.threads[own].turn);
-        while state.running != own {
-            state = turn
-                .wait(state)
-                .unwrap_or_else(std::sync::PoisonError::into_inner);
+    fn wait_for_turn(&self, own: usize) {
+        while lock(&self.state).running != own {
+            std::thread::park();
         }
     }
 }
@@ -223,10 +284,7 @@ struct EndOfThread(Arc<Simulation>);
 
 impl Drop for EndOfThread {
     fn drop(&mut self) {
-        let mut state = lock(&self.0.state);
-        let own = state.running;
-        state.threads[own].wait = Wait::HasEnded;
-        self.0.hand_over(&mut state);
+        self.0.hand_over(Wait::HasEnded);
     }
 }
 
@@ -288,24 +346,13 @@ impl Transport for SimulatedTransport {
         messages: &mut dyn Iterator<Item = (String, Vec<u8>)>,
     ) -> io::Result<()> {
         for (subject, payload) in messages {
-            let state = lock(&self.simulation.state);
-            let now = state.now;
-            let is_cut = |end: &End| end.host.cuts.iter().any(|cut| cut.contains(&now));
-            if state.ends.get(&self.number).is_some_and(is_cut) {
-                continue;
-            }
-            for (number, end) in &state.ends {
-                let takes = end.subjects.iter().any(|known| matches(known, &subject));
-                if *number == self.number || !takes || is_cut(end) {
-                    continue;
-                }
-                end.inbox.put(Event::Message(Message {
-                    subject: subject.clone(),
-                    reply: reply.map(str::to_owned),
-                    payload: payload.clone(),
-                    at: (now + end.host.ahead).as_nanos() as u64,
-                }));
-            }
+            let message = Message {
+                subject,
+                reply: reply.map(str::to_owned),
+                payload,
+                at: 0,
+            };
+            lock(&self.simulation.state).send(self.number, &message);
         }
         Ok(())
     }
@@ -329,9 +376,12 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn host(ahead: Duration, cuts: Vec<Range<Duration>>) -> SimulatedHost {
-        let wall = Arc::new(|now| now);
-        SimulatedHost { ahead, wall, cuts }
+    fn host(ahead: u32, network: Vec<(Range<Duration>, Option<Duration>)>) -> SimulatedHost {
+        SimulatedHost {
+            ahead: SECOND * ahead,
+            wall: Arc::new(|now| now),
+            network,
+        }
     }
 
     /// Two threads that wait for 3 s and 5 s by turns: each instant comes once, in order, and of equal ones the first thread is first.
@@ -376,8 +426,8 @@ mod tests {
     #[test]
     fn a_message_arrives_unless_a_side_is_cut() {
         let simulation = Simulation::begin();
-        let a = simulation.connect(host(Duration::ZERO, vec![SECOND..SECOND * 2]));
-        let b = simulation.connect(host(SECOND * 100, vec![SECOND * 3..SECOND * 4]));
+        let a = simulation.connect(host(0, vec![(SECOND..SECOND * 2, None)]));
+        let b = simulation.connect(host(100, vec![(SECOND * 3..SECOND * 4, None)]));
         a.subscribe("to.a.>").expect("a subscription");
         b.subscribe("to.b").expect("a subscription");
         let mut arrived = Vec::new();
@@ -395,5 +445,25 @@ mod tests {
         // Nothing comes until 10 s by the clock of b.
         assert_eq!(b.receive(SECOND * 110), None);
         assert_eq!(simulation.now(), SECOND * 10);
+    }
+
+    /// A message that both sides delay by 2 s and 3 s arrives after 5 s. One that leaves later, when there is no delay, overtakes it.
+    #[test]
+    fn a_delayed_message_arrives_late() {
+        let simulation = Simulation::begin();
+        let late = |seconds: u32| vec![(Duration::ZERO..SECOND, Some(SECOND * seconds))];
+        let a = simulation.connect(host(0, late(2)));
+        let b = simulation.connect(host(100, late(3)));
+        b.subscribe("to.b").expect("a subscription");
+        a.publish("to.b", None, b"first").expect("sent");
+        simulation.sleep_until(SECOND);
+        a.publish("to.b", None, b"second").expect("sent");
+        let arrived = |at: u32| match b.receive(SECOND * at) {
+            Some(Event::Message(message)) => (message.payload, message.at / 1_000_000_000),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(arrived(110), (b"second".to_vec(), 101));
+        assert_eq!(arrived(110), (b"first".to_vec(), 105));
+        assert_eq!(simulation.now(), SECOND * 5);
     }
 }

@@ -82,12 +82,12 @@ impl Session {
         };
         let own = build(0)?.machine;
         let hosts = (0..names.len()).map(|rank| {
-            let OneMachine { machine, cuts } = build(rank)?;
+            let OneMachine { machine, network } = build(rank)?;
             let wall = machine.wall_clock();
             let host = SimulatedHost {
                 ahead: AHEAD * (rank as u32 + 1),
                 wall,
-                cuts,
+                network,
             };
             Ok((names[rank].clone(), host, Session::on(machine)))
         });
@@ -95,7 +95,7 @@ impl Session {
         let own_end = SimulatedHost {
             ahead: Duration::ZERO,
             wall: own.wall_clock(),
-            cuts: Vec::new(),
+            network: Vec::new(),
         };
         let hosts = SimulatedHosts::new(Arc::clone(&simulation), own_end, hosts);
         Ok(Session {
@@ -115,8 +115,8 @@ struct OfHost<'a> {
 /// A simulated machine.
 struct OneMachine {
     machine: SimMachine,
-    /// When it has no network.
-    cuts: Vec<Range<Duration>>,
+    /// What happens to its messages, see [`SimulatedHost`].
+    network: Vec<(Range<Duration>, Option<Duration>)>,
 }
 
 /// What the options say of a simulated machine.
@@ -191,17 +191,21 @@ fn made(
     seed: u64,
     host: Option<&OfHost<'_>>,
 ) -> OneMachine {
-    let cuts = machine.events.iter().filter_map(|event| {
-        let time = |at: Nanos| Duration::from_nanos(at.get());
-        let is_cut = matches!(event.kind, EventKind::NetworkCut { .. });
-        is_cut.then(|| time(event.at)..time(event.end()))
+    let time = |at: Nanos| Duration::from_nanos(at.get());
+    let network = machine.events.iter().filter_map(|event| {
+        let delay = match event.kind {
+            EventKind::NetworkCut { .. } => None,
+            EventKind::NetworkDelays { by, .. } => Some(time(by)),
+            _ => return None,
+        };
+        Some((time(event.at)..time(event.end()), delay))
     });
-    let cuts = cuts.collect();
+    let network = network.collect();
     let identity = Simulated { device, seed };
     let simulation = host.map(|host| host.simulation);
     OneMachine {
         machine: SimMachine::new(machine, identity, simulation),
-        cuts,
+        network,
     }
 }
 

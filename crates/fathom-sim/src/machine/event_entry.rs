@@ -12,7 +12,8 @@
 //! | `hang_device = DEVICE` | |
 //! | `hang_io = DEVICE`, `fail_io = DEVICE` | `number` |
 //! | `fail_range = DEVICE` | `from`, `to` |
-//! | `cut_network = TIME` | of one of several hosts |
+//! | `cut_network = TIME` | only of one of several hosts |
+//! | `delay_network = TIME` | `lasts`; only of one of several hosts |
 
 use std::path::Path;
 
@@ -87,12 +88,12 @@ const KINDS: &[(&str, Read)] = &[
         Ok(EventKind::RangeFails { disk, from, to })
     }),
     ("cut_network", |event| {
-        let lasts = event.time("cut_network", None)?;
-        if !event.has_network {
-            let problem = "one host alone needs no network: give --hosts";
-            return Err(event.params.error("cut_network", problem));
-        }
+        let lasts = event.of_network("cut_network")?;
         Ok(EventKind::NetworkCut { lasts })
+    }),
+    ("delay_network", |event| {
+        let (by, lasts) = (event.of_network("delay_network")?, event.lasts()?);
+        Ok(EventKind::NetworkDelays { by, lasts })
     }),
 ];
 
@@ -138,6 +139,15 @@ impl EventEntry<'_> {
     fn time(&mut self, name: &'static str, default: Option<f64>) -> Result<Nanos, ModelError> {
         let ns = self.params.time(name, default)?;
         Ok(Nanos::new(ns.round() as u64))
+    }
+
+    /// The time of an event of the network.
+    fn of_network(&mut self, name: &'static str) -> Result<Nanos, ModelError> {
+        if self.has_network {
+            return self.time(name, None);
+        }
+        let problem = "one host alone needs no network: give --hosts";
+        Err(self.params.error(name, problem))
     }
 
     fn lasts(&mut self) -> Result<Nanos, ModelError> {

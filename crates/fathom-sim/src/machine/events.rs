@@ -108,6 +108,13 @@ pub enum EventKind {
         /// How long.
         lasts: Nanos,
     },
+    /// Messages to and from other machines arrive later.
+    NetworkDelays {
+        /// How much later.
+        by: Nanos,
+        /// Those that leave in this time.
+        lasts: Nanos,
+    },
     /// Tasks wait for memory in a share of the time. The pressure is reported; it costs the generator nothing.
     MemoryPressure {
         /// How long.
@@ -168,6 +175,7 @@ impl EventKind {
         match *self {
             EventKind::GeneratorStops { lasts }
             | EventKind::NetworkCut { lasts }
+            | EventKind::NetworkDelays { lasts, .. }
             | EventKind::CpuStolen { lasts, .. }
             | EventKind::CpuSlows { lasts, .. }
             | EventKind::WakesLate { lasts, .. }

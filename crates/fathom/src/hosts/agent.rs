@@ -23,7 +23,7 @@ use super::fleet::with_answer;
 use super::machine::OfJob;
 use super::permissions::{Permissions, unsupported};
 use super::ssh::READY;
-use super::{host_name, server};
+use super::{VERSION, host_name, server};
 use crate::cli;
 use crate::codes::Codes;
 use crate::guard;
@@ -71,7 +71,7 @@ fn agent(args: &AgentArgs) -> Result<Outcome, String> {
     let setup = AgentSetup {
         name: name.clone(),
         labels: own_labels,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
+        version: VERSION.to_owned(),
         keys: keys.collect::<Result<_, _>>()?,
     };
     let permissions = Permissions::new(&args.allow, args.allow_exec)?;

@@ -1,5 +1,6 @@
 //! Experiments on several hosts: each cell is one run of all of them.
 
+use std::cell::RefCell;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
@@ -8,7 +9,7 @@ use std::time::Instant;
 use fathom_cli::HostsOptions;
 use fathom_experiment::{CellError, CellRunner, CellStore, MeasuredCell, Observer, Position};
 use fathom_hosts::protocol::Job;
-use fathom_hosts::{HostsError, Selection, SigningKey, host_variables};
+use fathom_hosts::{HostsError, Selection, host_variables};
 use fathom_linux::interrupts;
 use fathom_model::{Personality, Plan, Recording};
 use fathom_plan::{PlannedCell, planning_arguments};
@@ -28,8 +29,9 @@ pub struct Fleet {
     /// The machine of this host.
     session: Session,
     way: Way,
-    key: Option<SigningKey>,
     names: Vec<String>,
+    /// Runs that a host has not ended: the controller could not tell it.
+    left: RefCell<Vec<String>>,
     /// What `--ssh` started; it ends with this.
     _launched: Option<Launched>,
 }
@@ -78,7 +80,7 @@ impl Fleet {
         let Some(hosts) = &options.hosts else {
             return Ok(None);
         };
-        let simulated = Way::simulated(session, options.names_server())?;
+        let simulated = Way::to_simulated(session, options.names_server())?;
         let mut selection = Selection::parse(hosts).map_err(|error| format!("--hosts: {error}"))?;
         interrupts();
         let launched = options
@@ -94,12 +96,11 @@ impl Fleet {
                 Launched::start(command, &ssh, &selection)
             })
             .transpose()?;
-        let (way, key) = match (simulated, &launched) {
-            (Some(simulated), _) => (simulated, None),
+        let way = match (simulated, &launched) {
+            (Some(simulated), _) => simulated,
             (None, Some(launched)) => {
                 selection = Selection::Names(launched.names());
-                let server = Box::new(launched.server()?);
-                (Way::Server(server), Some(launched.key()?))
+                Way::to_launched(launched)?
             }
             (None, None) => {
                 let fingerprint = options.nats_fingerprint.map(|fingerprint| fingerprint.0);
@@ -109,24 +110,22 @@ impl Fleet {
                     options.nats_creds.as_deref(),
                     fingerprint,
                 )?;
-                (
-                    Way::Server(Box::new(server)),
-                    key.map(|file| signing_key(file, command)).transpose()?,
-                )
+                let key = key.map(|file| signing_key(file, command)).transpose()?;
+                Way::to_server(server, key)
             }
         };
         let mut fleet = Fleet {
             command,
             session: session.clone(),
             way,
-            key,
             names: Vec::new(),
+            left: RefCell::default(),
             _launched: launched,
         };
         let agents = fleet
             .way
             .controller()
-            .and_then(|controller| controller.find(&selection, &is_interrupted))
+            .and_then(|controller| controller.find(&selection, &[], &is_interrupted))
             .map_err(|error| error.to_string())?;
         note_line!("fathom {command}: on {}", names(&agents));
         fleet.names = agents.into_iter().map(|agent| agent.name).collect();
@@ -185,20 +184,26 @@ impl Fleet {
     ) -> Result<Vec<fathom_hosts::HostResult>, FleetError> {
         // A controller is good for one run.
         let controller = self.way.controller()?;
-        let agents = controller.find(&Selection::Names(self.names.clone()), &is_interrupted)?;
+        let selection = Selection::Names(self.names.clone());
+        let agents = controller.find(&selection, &self.left.borrow(), &is_interrupted)?;
         let jobs = agents
             .iter()
             .enumerate()
             .map(|(rank, agent)| job_of(&agent.name, rank))
             .collect::<Result<Vec<Job>, String>>()
             .map_err(FleetError::Refused)?;
-        Ok(controller.run(
+        let results = controller.run(
             &agents,
             &|rank| jobs[rank].clone(),
-            self.key.as_ref(),
+            self.way.key.as_ref(),
             &|| interrupts().load(Relaxed),
             &mut |_| {},
-        )?)
+        )?;
+        if results.iter().any(|host| host.document.is_err()) {
+            let mut left = self.left.borrow_mut();
+            left.push(controller.session().to_owned());
+        }
+        Ok(results)
     }
 
     /// Measures a job file that is text on all hosts. `plan` is that of one host.

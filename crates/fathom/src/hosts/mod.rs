@@ -15,8 +15,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fathom_hosts::nats::Server;
-use fathom_hosts::{Connection, Controller, HostsError};
+use fathom_hosts::{Connection, Controller, HostsError, SigningKey};
 
+use self::ssh::Launched;
 use crate::durable::read_small;
 use crate::session::Session;
 
@@ -27,6 +28,8 @@ pub use self::simulated::SimulatedHosts;
 pub use self::taken_over::{is_of_hosts, resume};
 pub use self::targets::{resolve_target_of, target_value};
 
+/// The version that controllers and agents tell each other.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The environment variable with the address of the server.
 const SERVER_VARIABLE: &str = "FATHOM_NATS";
 /// The name of the host in paths of targets.
@@ -37,35 +40,62 @@ const NO_STORE: &str = "runs on several hosts need a build with the cargo featur
 /// The message about a server beside simulated hosts.
 const NO_SERVER: &str = "--machine simulates the hosts: leave out --nats, --nats-creds, --nats-fingerprint, --key and --ssh";
 
-/// The way to the agents of a command.
-enum Way {
+/// The way to the agents of a command, and the key of its jobs.
+struct Way {
+    carrier: Carrier,
+    key: Option<SigningKey>,
+}
+
+enum Carrier {
     Server(Box<Server>),
     Simulation(Arc<SimulatedHosts>),
 }
 
 impl Way {
+    fn to_server(server: Server, key: Option<SigningKey>) -> Way {
+        Way {
+            carrier: Carrier::Server(Box::new(server)),
+            key,
+        }
+    }
+
+    /// The way to agents that this process has started.
+    fn to_launched(launched: &Launched) -> Result<Way, String> {
+        Ok(Way::to_server(launched.server()?, Some(launched.key()?)))
+    }
+
     /// The way to simulated hosts, if the session has some.
     ///
     /// # Errors
     /// When options name a server, too.
-    fn simulated(session: &Session, names_server: bool) -> Result<Option<Way>, String> {
+    fn to_simulated(session: &Session, names_server: bool) -> Result<Option<Way>, String> {
         match session.hosts() {
             Some(_) if names_server => Err(NO_SERVER.to_owned()),
-            Some(hosts) => Ok(Some(Way::Simulation(Arc::clone(hosts)))),
+            Some(hosts) => Ok(Some(Way {
+                key: Some(hosts.key()?),
+                carrier: Carrier::Simulation(Arc::clone(hosts)),
+            })),
             None => Ok(None),
+        }
+    }
+
+    fn is_simulated(&self) -> bool {
+        matches!(self.carrier, Carrier::Simulation(_))
+    }
+
+    fn connect(&self) -> Result<Connection, HostsError> {
+        match &self.carrier {
+            Carrier::Server(server) => {
+                let name = format!("fathom run {}", controller_name());
+                Connection::to_server((**server).clone(), &name)
+            }
+            Carrier::Simulation(hosts) => hosts.connect(),
         }
     }
 
     /// A controller, which is good for one run.
     fn controller(&self) -> Result<Controller, HostsError> {
-        let name = controller_name();
-        let connection = match self {
-            Way::Server(server) => {
-                Connection::to_server((**server).clone(), &format!("fathom run {name}"))?
-            }
-            Way::Simulation(hosts) => hosts.connect()?,
-        };
-        Controller::new(connection, &name, env!("CARGO_PKG_VERSION"))
+        Controller::new(self.connect()?, &controller_name(), VERSION)
     }
 }
 

@@ -6,7 +6,6 @@ use std::str::FromStr;
 use std::sync::atomic::Ordering::Relaxed;
 
 use fathom_durable::Fingerprint;
-use fathom_hosts::nats::Server;
 use fathom_hosts::protocol::Job;
 use fathom_hosts::{
     ControllerPhase, FoundAgent, HostResult, HostsError, ReceivedHost, Selection, SigningKey,
@@ -40,7 +39,7 @@ pub fn run(
     let options = &invocation.agents;
     refuse_local_options(invocation)?;
     let clients = Clients::of(invocation)?;
-    let simulated = Way::simulated(session, names_server(options))?;
+    let simulated = Way::to_simulated(session, names_server(options))?;
     let mut selection = match &clients {
         Some(clients) => clients.selection()?,
         None => Selection::parse(options.hosts.as_deref().unwrap_or_default())
@@ -71,21 +70,19 @@ pub fn run(
     let launched = ssh
         .map(|ssh| Launched::start("run", &ssh, &selection))
         .transpose()?;
-    let (way, key) = match (simulated, &launched) {
-        (Some(simulated), _) => (simulated, None),
+    let way = match (simulated, &launched) {
+        (Some(simulated), _) => simulated,
         (None, Some(launched)) => {
             selection = Selection::Names(launched.names());
-            let server = Box::new(launched.server()?);
-            (Way::Server(server), Some(launched.key()?))
+            Way::to_launched(launched)?
         }
-        (None, None) => {
-            let (server, key) = server_and_key(options)?;
-            (Way::Server(Box::new(server)), key)
-        }
+        (None, None) => way_to_server(options)?,
     };
     let text = |error: HostsError| error.to_string();
     let controller = way.controller().map_err(text)?;
-    let mut agents = controller.find(&selection, &is_interrupted).map_err(text)?;
+    let mut agents = controller
+        .find(&selection, &[], &is_interrupted)
+        .map_err(text)?;
     match &clients {
         Some(clients) => agents.sort_by_key(|agent| clients.place(&agent.name)),
         None => agents = with_jobs(&firsts[0].0.plan, agents)?,
@@ -110,9 +107,11 @@ pub fn run(
         output.set_clients(clients.with_plans(plans))?;
     }
     let mut run_writer = run_writer(session, invocation, &plan);
-    let facts = match way {
-        Way::Server(_) => taken_over::facts(&controller, &agents),
-        Way::Simulation(_) => Vec::new(),
+    // Simulated agents end with this process: nobody can take the run over.
+    let facts = if way.is_simulated() {
+        Vec::new()
+    } else {
+        taken_over::facts(&controller, &agents)
     };
     run_writer.start(&plan, facts);
     let results = controller.run(
@@ -123,7 +122,7 @@ pub fn run(
             job.variables.extend(variables(rank));
             job
         },
-        key.as_ref(),
+        way.key.as_ref(),
         &|| interrupts().load(Relaxed),
         &mut |phase| {
             let what = match phase {
@@ -181,10 +180,8 @@ fn ssh_options(options: &AgentOptions) -> Result<Option<SshOptions<'_>>, String>
     }
 }
 
-/// A server that exists, and the key of `--key`.
-pub(super) fn server_and_key(
-    options: &AgentOptions,
-) -> Result<(Server, Option<SigningKey>), String> {
+/// The way through a server that exists, with the key of `--key`.
+pub(super) fn way_to_server(options: &AgentOptions) -> Result<Way, String> {
     let fingerprint = options
         .fingerprint
         .as_deref()
@@ -200,7 +197,7 @@ pub(super) fn server_and_key(
     let key = key
         .map(|file| signing_key(Path::new(file), "run"))
         .transpose()?;
-    Ok((server, key))
+    Ok(Way::to_server(server, key))
 }
 
 /// The agents that have a job.

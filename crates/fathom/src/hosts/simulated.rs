@@ -3,8 +3,11 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use fathom_hosts::{Agent, AgentSetup, Connection, HostsError, SimulatedHost, Simulation};
+use fathom_hosts::{
+    Agent, AgentSetup, Connection, HostsError, SigningKey, SimulatedHost, Simulation,
+};
 
+use super::VERSION;
 use super::agent::JobRunner;
 use crate::session::Session;
 
@@ -21,6 +24,8 @@ pub struct SimulatedHosts {
     own: SimulatedHost,
     /// Name, network and machine of each host.
     hosts: Vec<(String, SimulatedHost, Session)>,
+    /// The key of the jobs, which all agents trust alone.
+    key: OnceLock<Result<String, String>>,
     started: OnceLock<Result<(), String>>,
 }
 
@@ -34,8 +39,18 @@ impl SimulatedHosts {
             simulation,
             own,
             hosts,
+            key: OnceLock::new(),
             started: OnceLock::new(),
         }
+    }
+
+    /// The key of the jobs.
+    ///
+    /// # Errors
+    /// When the system has no random numbers.
+    pub fn key(&self) -> Result<SigningKey, String> {
+        let text = self.key.get_or_init(SigningKey::generate).clone()?;
+        SigningKey::parse(&text)
     }
 
     /// A connection for a controller. The first one starts the agents.
@@ -51,10 +66,12 @@ impl SimulatedHosts {
     }
 
     fn start(&self) -> Result<(), String> {
+        let key = self.key()?.public();
         for (name, host, session) in &self.hosts {
             let setup = AgentSetup {
                 name: name.clone(),
-                version: env!("CARGO_PKG_VERSION").to_owned(),
+                version: VERSION.to_owned(),
+                keys: vec![key],
                 ..AgentSetup::default()
             };
             let connection = self.simulation.connect(host.clone());

@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
-use fathom_hosts::{Connection, Controller, ControllerPhase, FoundAgent, HostsError};
+use fathom_hosts::{Controller, ControllerPhase, FoundAgent, HostsError};
 use fathom_linux::interrupts;
 use fathom_model::{CellContent, Findings, Personality, Run, StoredCell};
 use fathom_plan::{Invocation, parse_args};
 use fathom_store::Store;
 
-use super::run::{merged, named, server_and_key};
-use super::{SERVER_VARIABLE, controller_name};
+use super::run::{merged, named, way_to_server};
+use super::{SERVER_VARIABLE, VERSION, controller_name};
 use crate::measure::outputs_excluding_targets;
 use crate::output::Output;
 use crate::print::note_line;
@@ -93,17 +93,17 @@ pub fn resume(
     };
     let plan = start.plan;
     interrupts();
-    let (server, key) = server_and_key(&invocation.agents)?;
-    let (name, version) = (controller_name(), env!("CARGO_PKG_VERSION"));
+    let way = way_to_server(&invocation.agents)?;
     let text = |error: HostsError| error.to_string();
-    let connection = Connection::to_server(server, &format!("fathom run {name}")).map_err(text)?;
+    let connection = way.connect().map_err(text)?;
+    let name = controller_name();
     let controller =
-        Controller::resume(connection, &name, version, of_run(SESSION)?).map_err(text)?;
+        Controller::resume(connection, &name, VERSION, of_run(SESSION)?).map_err(text)?;
     let session = Session::on_this_machine();
     let outputs = outputs_excluding_targets(&plan);
     let results = controller.take_over(
         &names,
-        key.as_ref(),
+        way.key.as_ref(),
         &|| interrupts().load(Relaxed),
         &mut |phase| {
             let what = match phase {

@@ -209,10 +209,7 @@ fn hosts_twice() {
 fn experiments_of_hosts_twice() {
     for line in [
         "quick /data --runtime=10s",
-        "ready etcd /data --runtime=60s",
         "sweep job.fio --axis=iodepth=1,2",
-        "search job.fio --slo=mean<=1ms --runtime=1s",
-        "suite working-set /data",
     ] {
         let (json, code) = twice(&format!("{line} --hosts=a,b"), true);
         assert_eq!(code, 0, "{line}: {json}");
