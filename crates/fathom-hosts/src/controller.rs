@@ -39,6 +39,8 @@ const CLOCK_TIME: Duration = Duration::from_secs(2);
 const AT_ONCE: usize = 32;
 /// Longest wait for the answers of one round: round trips with a satellite take less.
 const ROUND_TIMEOUT: Duration = Duration::from_secs(1);
+/// An order to start that was not answered is sent again after this time: one that is lost makes no host late.
+const START_AGAIN: Duration = Duration::from_millis(100);
 /// From the order to start to the planned instant.
 const START_IN: Duration = Duration::from_millis(300);
 /// The same for a later phase.
@@ -828,13 +830,17 @@ impl Run<'_> {
         }));
     }
 
-    /// Agents that have not heard it yet hear it again at a later beat.
+    /// Agents that have not answered it hear it again. Many answer one after the other.
     fn send_starts(&mut self) {
         let now = self.controller.now();
         if now < self.next_starts {
             return;
         }
-        self.next_starts = now + beat_of(self.workers.len());
+        self.next_starts = now
+            + match self.workers.len() {
+                ..=MANY => START_AGAIN,
+                many => beat_of(many),
+            };
         let waiting = |worker: &&Worker| worker.state == AgentState::Ready && worker.lost.is_none();
         let starts = self.workers.iter().filter(waiting).map(|worker| {
             let start = ToAgent::Start {
@@ -974,11 +980,11 @@ impl Run<'_> {
         let controller = self.controller;
         if controller.now() >= self.next_beat {
             self.send_beat();
-            if self.origin > 0 {
-                self.send_starts();
-            }
             self.send_phase();
             self.send_stop();
+        }
+        if self.origin > 0 {
+            self.send_starts();
         }
         self.send_orders();
         let mut patience = LOOK;

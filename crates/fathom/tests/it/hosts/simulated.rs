@@ -391,6 +391,42 @@ fn a_slow_network_changes_no_figure() {
     }
 }
 
+/// Messages to b and back take 10 ms, so that b is found and ordered after 20 ms each, and asked 16 times for its clock in 320 ms: the order to
+/// start leaves at 360 ms, 300 ms before its instant. It is lost, and sent again in time; both hosts begin at the instant. When its repetitions
+/// are lost as well, b begins with the first that arrives, and the result says how late that is.
+///
+/// Regression 1493: one lost order to start made its host late by half a second, because it was repeated with a later beat.
+#[test]
+fn a_lost_order_to_start_makes_no_host_late() {
+    for (lasts, late_ms) in [
+        ("0s", 0.0..=0.0),
+        ("10ms", 0.0..=0.0),
+        ("300ms", 5.0..=35.0),
+    ] {
+        let slow = event("b", "0s", "delay_network = \"10ms\"\nlasts = \"1h\"");
+        let lost = event("b", "355ms", &format!("cut_network = \"{lasts}\""));
+        let directory = machine(&format!("{slow}{lost}"));
+        let ran = read_for(&directory, "a,b", 2).expect(0);
+        assert_eq!(total(&ran), 20_000.0, "{lasts}");
+        let json = ran.json();
+        assert_eq!(json.number("/jobs/0/job_start"), BEGIN_MS + 660.0);
+        let late = |host: &Value| host["late_ns"].as_f64().expect("a number") / 1e6;
+        let hosts = hosts_of(&ran);
+        assert_eq!(late(&hosts[0]), 0.0);
+        assert!(
+            late_ms.contains(&late(&hosts[1])),
+            "{lasts}: {:#}",
+            hosts[1]
+        );
+        let apart = json.expect_finding("HOSTS_APART");
+        assert_eq!(
+            apart.starts_with("b started"),
+            late(&hosts[1]) > 5.0,
+            "{apart}"
+        );
+    }
+}
+
 /// The cut of b in the first cell is longer than the 4 s after which a host is lost, and over before the next cell begins: that one has both
 /// hosts again, although b keeps what it recorded for 10 s.
 ///
