@@ -199,8 +199,7 @@ impl<'a> Prepared<'a> {
             !answer.stopped_early || answer.load.zip(answer.exceeded).is_some()
         });
         let partial = if has_bracket { printed } else { Outcome::Bad };
-        // The cell that did not fit into the budget remains as well.
-        Ok(experiment.outcome(cells.remaining() + 1, printed, partial))
+        Ok(experiment.outcome(cells.remaining(), printed, partial))
     }
 
     fn print_result(&self, cells: &SearchCells) -> Outcome {

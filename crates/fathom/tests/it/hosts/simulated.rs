@@ -307,6 +307,7 @@ fn a_sweep_measures_all_hosts() {
         assert_eq!(json.number(&format!("/cells/{cell}/iops")), 10_000.0);
     }
     let shown = run_in(&directory, "show r1.2 --json --store=store.db").expect(0);
+    assert!(shown.out.contains("b with seed 2"), "{}", shown.out);
     let hosts = hosts_of(&shown);
     let rates = hosts.iter().map(|host| host["iops"].as_f64());
     assert!(rates.eq([Some(5_000.0); 2]));
