@@ -70,7 +70,7 @@ struct State {
 
 #[derive(Debug)]
 struct SimulatedThread {
-    /// `None` until it has begun.
+    /// `None` while it is being started.
     thread: Option<Thread>,
     wait: Wait,
 }

@@ -235,37 +235,7 @@ impl<'a> JobRunner<'a> {
             }
         }
     }
-}
 
-/// Removes files that fathom created here, at the instant of the other hosts.
-fn remove_files(
-    session: &Session,
-    agent: &Agent,
-    files: &[String],
-    permissions: Option<&Permissions>,
-) -> Result<Finished, (String, bool)> {
-    for file in files {
-        permissions
-            .map_or(Ok(()), |permissions| permissions.check(Path::new(file)))
-            .map_err(|reason| (reason, true))?;
-    }
-    let StartSignal::Now(epoch_ns) = agent.wait_for_start(&|| false) else {
-        return Err(("not removed: the run was stopped".to_owned(), false));
-    };
-    for file in files.iter().map(Path::new) {
-        if session.exists(file) {
-            session
-                .remove_created(file)
-                .map_err(|error| (error, false))?;
-        }
-    }
-    Ok(Finished {
-        document: Vec::new(),
-        epoch_ns,
-    })
-}
-
-impl JobRunner<'_> {
     /// Plans and judges the job, waits for the start, and runs it. The error says whether the job was refused.
     fn carry_out(&mut self, job: &Job) -> Result<Finished, (String, bool)> {
         let (session, agent, me) = (self.session, self.agent, self.setup);
@@ -364,6 +334,34 @@ impl JobRunner<'_> {
             epoch_ns: epoch.get(),
         })
     }
+}
+
+/// Removes files that fathom created here, at the instant of the other hosts.
+fn remove_files(
+    session: &Session,
+    agent: &Agent,
+    files: &[String],
+    permissions: Option<&Permissions>,
+) -> Result<Finished, (String, bool)> {
+    for file in files {
+        permissions
+            .map_or(Ok(()), |permissions| permissions.check(Path::new(file)))
+            .map_err(|reason| (reason, true))?;
+    }
+    let StartSignal::Now(epoch_ns) = agent.wait_for_start(&|| false) else {
+        return Err(("not removed: the run was stopped".to_owned(), false));
+    };
+    for file in files.iter().map(Path::new) {
+        if session.exists(file) {
+            session
+                .remove_created(file)
+                .map_err(|error| (error, false))?;
+        }
+    }
+    Ok(Finished {
+        document: Vec::new(),
+        epoch_ns,
+    })
 }
 
 /// The command line of the job. Where its results go is the controller's affair.
