@@ -259,6 +259,7 @@ pub struct HostsOptions {
     ///
     /// Paths are those of the agents. A path that ends with `/`, or is a directory here, gets one file for each host; others
     /// are files or devices that exist on every host. `${FATHOM_HOST}` in a path is the name of the host.
+    /// With --machine each host is simulated, on a machine of its own: a,b,c are any names.
     #[arg(long, value_name = "HOSTS", value_parser = values::not_empty, help_heading = "Hosts",
         default_value_if("ssh", ArgPredicate::IsPresent, "all"))]
     pub hosts: Option<String>,
@@ -296,15 +297,25 @@ pub struct HostsOptions {
 }
 
 impl HostsOptions {
+    fn has_server(&self) -> bool {
+        self.nats.is_some()
+            || self.nats_fingerprint.is_some()
+            || self.nats_creds.is_some()
+            || self.key.is_some()
+    }
+
+    /// Whether options name a server, or a way to start one.
+    #[must_use]
+    pub fn names_server(&self) -> bool {
+        self.has_server() || self.ssh.is_some()
+    }
+
     /// Checks combinations of options.
     ///
     /// # Errors
     /// When there are no hosts to which the other options could belong.
     pub fn validate(&self) -> Result<(), String> {
-        let others = self.nats.is_some()
-            || self.nats_fingerprint.is_some()
-            || self.nats_creds.is_some()
-            || self.key.is_some();
+        let others = self.has_server();
         if self.hosts.is_none() && others {
             return Err(
                 "--nats, --nats-creds, --nats-fingerprint and --key need --hosts".to_owned(),

@@ -22,6 +22,11 @@ pub trait CommandArgs: Args {
         MachineOptions::default()
     }
 
+    /// The hosts that measure in place of this one.
+    fn hosts(&self) -> Option<&str> {
+        None
+    }
+
     /// Sorts operands and checks options against each other.
     ///
     /// # Errors

@@ -10,14 +10,13 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use fathom_hosts::nats::{Client, Event, Message, Server};
+use fathom_hosts::nats::Server;
 use fathom_hosts::protocol::{
     ALL, AgentState, BEAT, FromAgent, Job, PIECE, ToAgent, read, subject, write,
 };
-use fathom_hosts::{Controller, ControllerPhase, Selection};
+use fathom_hosts::{Connection, Controller, ControllerPhase, Event, Message, Selection};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const PREFIX: &str = "task";
@@ -72,9 +71,8 @@ pub fn agents(
     ms: usize,
     bytes: usize,
 ) -> Result<(), String> {
-    let (sender, events) = channel();
-    let client = Client::connect(Server::parse(url)?, "agents", sender)
-        .map_err(|error| error.to_string())?;
+    let client =
+        Connection::to_server(Server::parse(url)?, "agents").map_err(|error| error.to_string())?;
     let lost = |error: std::io::Error| error.to_string();
     client.subscribe(ALL).map_err(lost)?;
     let mut tasks: Vec<Task> = Vec::new();
@@ -93,20 +91,17 @@ pub fn agents(
     let (mut next_beat, mut next_look) = (Duration::ZERO, Duration::ZERO);
     let mut served = 0;
     while served < count {
-        match events.recv_timeout(Duration::from_millis(1)) {
-            Ok(Event::Message(message)) => {
-                // Once for all tasks: each real agent has a CPU for it.
-                let Ok((order, _)) = read::<ToAgent>(&message.payload) else {
-                    continue;
-                };
-                let own = places.get(&message.subject).copied();
-                let range = own.map_or(0..tasks.len(), |place| place..place + 1);
-                for task in &mut tasks[range] {
-                    served += usize::from(take(&client, task, &message, &order, zero, &document));
-                }
+        let received = client.receive(client.clock().now() + Duration::from_millis(1));
+        if let Some(Event::Message(message)) = received {
+            // Once for all tasks: each real agent has a CPU for it.
+            let Ok((order, _)) = read::<ToAgent>(&message.payload) else {
+                continue;
+            };
+            let own = places.get(&message.subject).copied();
+            let range = own.map_or(0..tasks.len(), |place| place..place + 1);
+            for task in &mut tasks[range] {
+                served += usize::from(take(&client, task, &message, &order, zero, &document));
             }
-            Err(RecvTimeoutError::Disconnected) => return Err("no connection".to_owned()),
-            _ => {}
         }
         let now = zero.elapsed();
         if now < next_look {
@@ -158,7 +153,7 @@ fn state_of(task: &Task) -> Option<(String, Vec<u8>)> {
 
 /// Whether the controller released the task.
 fn take(
-    client: &Client,
+    client: &Connection,
     task: &mut Task,
     message: &Message,
     order: &ToAgent,
@@ -240,13 +235,14 @@ pub struct Measured {
 pub fn measure(url: &str, count: usize) -> Result<Measured, String> {
     let text = |error: fathom_hosts::HostsError| error.to_string();
     let server = Server::parse(url)?;
-    let controller = Controller::connect(server, "scale", VERSION).map_err(text)?;
+    let connection = Connection::to_server(server, "scale").map_err(text)?;
+    let controller = Controller::new(connection, "scale", VERSION).map_err(text)?;
     let begun = Instant::now();
     let names = (0..count)
         .map(|number| format!("{PREFIX}{number}"))
         .collect();
     let agents = controller
-        .find(&Selection::Names(names), &|| false)
+        .find(&Selection::Names(names), &[], &|| false)
         .map_err(text)?;
     let found = begun.elapsed();
     let mut phases = Vec::new();

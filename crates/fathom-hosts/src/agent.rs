@@ -1,20 +1,19 @@
 //! The side of an agent: messages in one thread, the load in another one.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::HostsError;
-use crate::clock::{now_ns, wall_ns};
 use crate::jetstream::{Acknowledgement, Unacknowledged, acknowledgements};
-use crate::nats::{Client, Event, Message, Server};
 use crate::protocol::{
     ALL, AgentState, BEAT, FromAgent, Job, LEASE, PIECE, QUIET, RENEW_INTERVAL, RENEW_TIME,
     RENEWED_FOR, ReadError, SILENCE, Signed, ToAgent, journal_subject, read, subject, write,
 };
 use crate::sign::{PublicKey, hex, random};
+use crate::time::{Bell, Clock, lock as lock_mutex};
+use crate::transport::{Connection, Event, Message};
 
 /// How long a recording is kept for a controller that does not fetch it.
 const KEPT: Duration = Duration::from_secs(10);
@@ -51,7 +50,6 @@ pub struct Finished {
 #[derive(Debug)]
 pub struct JournalSender {
     shared: Arc<Shared>,
-    client: Arc<Client>,
     session: String,
     next: u64,
 }
@@ -74,17 +72,19 @@ impl JournalSender {
             return;
         };
         let inbox = (!own.has_stream).then(|| own.inbox.clone());
-        if inbox.is_none() && text.len() <= self.client.max_payload() {
-            inner.unacknowledged.add(&self.session, number, &text);
+        let connection = &self.shared.connection;
+        if inbox.is_none() && text.len() <= connection.max_payload() {
+            let now = connection.clock().now();
+            inner.unacknowledged.add(&self.session, number, &text, now);
         }
         drop(inner);
         let _ = match inbox {
-            Some(inbox) => self.client.publish(&inbox, None, &text),
+            Some(inbox) => connection.publish(&inbox, None, &text),
             None => {
                 let subject = journal_subject(&self.session, name);
                 let instance = &self.shared.instance;
                 let answer = Acknowledgement::subject(instance, &self.session, number);
-                self.client.publish(&subject, Some(&answer), &text)
+                connection.publish(&subject, Some(&answer), &text)
             }
         };
     }
@@ -103,16 +103,19 @@ pub enum StartSignal {
 #[derive(Debug)]
 pub struct Agent {
     shared: Arc<Shared>,
-    client: Arc<Client>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
 struct Shared {
     setup: AgentSetup,
+    connection: Connection,
     instance: String,
     inner: Mutex<Inner>,
-    changed: Condvar,
+    /// Rung when anything changes for which somebody waits.
+    changed: Arc<Bell>,
+    /// Rung when the thread that answers messages has ended.
+    ended: Arc<Bell>,
 }
 
 #[derive(Debug, Default)]
@@ -133,7 +136,7 @@ struct Session {
     id: String,
     controller: String,
     inbox: String,
-    heard: Instant,
+    heard: Duration,
     /// How often it says where it is.
     beat: Duration,
     has_stream: bool,
@@ -143,14 +146,14 @@ struct Session {
     phases: BTreeMap<u32, u64>,
     state: AgentState,
     document: Vec<u8>,
-    ended: Option<Instant>,
+    ended: Option<Duration>,
 }
 
 impl Session {
     /// Why the load must end now.
-    fn stop_reason(&self) -> Option<String> {
+    fn stop_reason(&self, clock: &dyn Clock) -> Option<String> {
         self.stopped.clone().or_else(|| {
-            (self.heard.elapsed() > LEASE).then(|| {
+            (clock.elapsed(self.heard) > LEASE).then(|| {
                 format!(
                     "the controller {} was silent for {:.1} s",
                     self.controller,
@@ -161,13 +164,13 @@ impl Session {
     }
 
     /// Whether nobody needs this session any more.
-    fn is_over(&self) -> bool {
+    fn is_over(&self, clock: &dyn Clock) -> bool {
         let Some(ended) = self.ended else {
             return false;
         };
         let is_done = matches!(self.state, AgentState::Done { .. });
         let keep = if is_done { KEPT } else { LEASE };
-        ended.elapsed() > keep && self.heard.elapsed() > LEASE
+        clock.elapsed(ended) > keep && clock.elapsed(self.heard) > LEASE
     }
 
     /// Whether its recording may still be asked for.
@@ -177,63 +180,96 @@ impl Session {
 }
 
 fn lock(shared: &Shared) -> MutexGuard<'_, Inner> {
-    shared.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    lock_mutex(&shared.inner)
+}
+
+impl Shared {
+    fn clock(&self) -> &dyn Clock {
+        self.connection.clock()
+    }
+
+    fn now(&self) -> Duration {
+        self.clock().now()
+    }
+
+    /// What `find` finds, as soon as something has changed so that it finds it; `None` if there is nothing until `at`.
+    fn wait_for<T>(
+        &self,
+        at: Duration,
+        mut find: impl FnMut(&mut Inner) -> Option<T>,
+    ) -> Option<T> {
+        loop {
+            let heard = self.changed.count();
+            let found = find(&mut lock(self));
+            if found.is_some() || self.now() >= at {
+                return found;
+            }
+            self.clock().wait(&self.changed, heard, at);
+        }
+    }
 }
 
 impl Agent {
-    /// Connects to the server and answers controllers.
+    /// Answers controllers through a connection.
     ///
     /// # Errors
-    /// When the server cannot be used.
-    pub fn start(server: Server, setup: AgentSetup) -> Result<Agent, HostsError> {
+    /// When the connection is lost, or the system has no random numbers.
+    pub fn start(connection: Connection, setup: AgentSetup) -> Result<Agent, HostsError> {
         let random = || {
             random::<16>()
                 .map(|bytes| hex(&bytes))
                 .map_err(HostsError::Agent)
         };
-        let (sender, events) = channel();
-        let client = Client::connect(server, &format!("fathom agent {}", setup.name), sender)?;
-        let client = Arc::new(client);
         let shared = Arc::new(Shared {
             instance: random()?,
             inner: Mutex::new(Inner {
                 nonce: random()?,
                 ..Inner::default()
             }),
-            changed: Condvar::new(),
+            changed: Arc::default(),
+            ended: Arc::default(),
+            connection,
             setup,
         });
         let lost = |error: std::io::Error| HostsError::Server(error.to_string());
-        client.subscribe(ALL).map_err(lost)?;
-        client
+        let connection = &shared.connection;
+        connection.subscribe(ALL).map_err(lost)?;
+        connection
             .subscribe(&subject(&shared.setup.name))
             .map_err(lost)?;
-        client
+        connection
             .subscribe(&acknowledgements(&shared.instance))
             .map_err(lost)?;
-        let (own, connection) = (Arc::clone(&shared), Arc::clone(&client));
-        let thread = std::thread::Builder::new()
-            .name("agent".to_owned())
-            .spawn(move || serve(&own, &connection, &events))
+        let own = Arc::clone(&shared);
+        let body = move || {
+            serve(&own);
+            own.ended.ring();
+        };
+        let thread = shared
+            .clock()
+            .spawn("agent", Box::new(body))
             .map_err(lost)?;
         Ok(Agent {
             shared,
-            client,
             thread: Some(thread),
         })
+    }
+
+    /// The clock of this agent.
+    #[must_use]
+    pub fn clock(&self) -> &dyn Clock {
+        self.shared.clock()
     }
 
     /// The next job, if one comes within `patience`.
     #[must_use]
     pub fn next_job(&self, patience: Duration) -> Option<Job> {
-        let (mut inner, _) = self
-            .shared
-            .changed
-            .wait_timeout_while(lock(&self.shared), patience, |inner| {
-                inner.waiting_job.is_none() && inner.messages.is_empty()
-            })
-            .unwrap_or_else(PoisonError::into_inner);
-        inner.waiting_job.take()
+        let at = self.shared.now() + patience;
+        let found = self.shared.wait_for(at, |inner| {
+            let has_changed = inner.waiting_job.is_some() || !inner.messages.is_empty();
+            has_changed.then(|| inner.waiting_job.take())
+        });
+        found.flatten()
     }
 
     /// What the user of the agent should know, since the last call.
@@ -260,7 +296,6 @@ impl Agent {
             .map_or(String::new(), |session| session.id.clone());
         JournalSender {
             shared: Arc::clone(&self.shared),
-            client: Arc::clone(&self.client),
             session,
             next: 0,
         }
@@ -270,7 +305,7 @@ impl Agent {
     #[must_use]
     pub fn stop_reason(&self) -> Option<String> {
         match &lock(&self.shared).session {
-            Some(session) => session.stop_reason(),
+            Some(session) => session.stop_reason(self.clock()),
             None => Some("the controller released the run".to_owned()),
         }
     }
@@ -279,36 +314,33 @@ impl Agent {
     #[must_use]
     pub fn wait_for_start(&self, interrupted: &dyn Fn() -> bool) -> StartSignal {
         self.set_state(AgentState::Ready);
+        let clock = self.clock();
         let at = loop {
             if interrupted() {
                 return StartSignal::Never;
             }
-            let (inner, _) = self
-                .shared
-                .changed
-                .wait_timeout(lock(&self.shared), LOOK)
-                .unwrap_or_else(PoisonError::into_inner);
-            match &inner.session {
-                None => return StartSignal::Never,
-                Some(session) if session.stop_reason().is_some() => return StartSignal::Never,
-                Some(session) => {
-                    if let Some(at) = session.start_at {
-                        break at;
-                    }
-                }
+            let found = self.shared.wait_for(clock.now() + LOOK, |inner| {
+                let session = inner.session.as_ref();
+                let session = session.filter(|one| one.stop_reason(clock).is_none());
+                session.map_or(Some(None), |one| one.start_at.map(Some))
+            });
+            match found {
+                Some(Some(at)) => break Duration::from_nanos(at),
+                Some(None) => return StartSignal::Never,
+                None => {}
             }
         };
         self.set_state(AgentState::Running { reached: 0 });
         loop {
-            let now = now_ns();
+            let now = clock.now();
             if now >= at {
-                return StartSignal::Now(now);
+                return StartSignal::Now(now.as_nanos() as u64);
             }
             if interrupted() || self.stop_reason().is_some() {
                 return StartSignal::Never;
             }
             // A thread that sleeps wakes within a fraction of a millisecond; one that spins takes the CPU from other agents.
-            std::thread::sleep(Duration::from_nanos(at - now).min(LOOK));
+            clock.sleep_until(at.min(now + LOOK));
         }
     }
 
@@ -323,18 +355,17 @@ impl Agent {
         let is_new = matches!(session.state, AgentState::Running { reached } if reached < phase);
         if is_new {
             session.state = AgentState::Running { reached: phase };
-            send_state(&self.shared.setup, &self.client, session);
+            send_state(&self.shared, session);
         }
         let Some(at) = session.phases.get(&phase).copied() else {
             return false;
         };
         drop(inner);
-        let now = now_ns();
-        let left = Duration::from_nanos(at.saturating_sub(now));
-        if left > SHORT {
+        let at = Duration::from_nanos(at);
+        if at.saturating_sub(self.shared.now()) > SHORT {
             return false;
         }
-        std::thread::sleep(left);
+        self.clock().sleep_until(at);
         true
     }
 
@@ -346,7 +377,7 @@ impl Agent {
         };
         if let Some(session) = &mut lock(&self.shared).session {
             session.document = finished.document;
-            session.ended = Some(Instant::now());
+            session.ended = Some(self.shared.now());
         }
         self.set_state(state);
     }
@@ -354,7 +385,7 @@ impl Agent {
     /// There is no result: the job was refused, or its targets could not be prepared.
     pub fn fail(&self, reason: String, refused: bool) {
         if let Some(session) = &mut lock(&self.shared).session {
-            session.ended = Some(Instant::now());
+            session.ended = Some(self.shared.now());
         }
         self.set_state(AgentState::Failed { reason, refused });
     }
@@ -369,10 +400,10 @@ impl Agent {
         let mut inner = lock(&self.shared);
         if let Some(session) = &mut inner.session {
             session.state = state;
-            send_state(&self.shared.setup, &self.client, session);
+            send_state(&self.shared, session);
         }
         drop(inner);
-        self.shared.changed.notify_all();
+        self.shared.changed.ring();
     }
 }
 
@@ -380,80 +411,84 @@ impl Drop for Agent {
     fn drop(&mut self) {
         lock(&self.shared).closing = true;
         if let Some(thread) = self.thread.take() {
+            self.clock().wait(&self.shared.ended, 0, Duration::MAX);
             let _ = thread.join();
         }
     }
 }
 
 /// A failure is not an error: the state is sent again at the next beat.
-fn send_state(setup: &AgentSetup, client: &Client, session: &Session) {
-    send_state_or_ask(setup, client, session, false);
+fn send_state(shared: &Shared, session: &Session) {
+    send_state_or_ask(shared, session, false);
 }
 
 /// The same, which the controller answers at once where the agent `asks`.
-fn send_state_or_ask(setup: &AgentSetup, client: &Client, session: &Session, asks: bool) {
+fn send_state_or_ask(shared: &Shared, session: &Session, asks: bool) {
     let message = FromAgent::State {
-        agent: setup.name.clone(),
+        agent: shared.setup.name.clone(),
         session: session.id.clone(),
         state: session.state.clone(),
         asks,
     };
-    let _ = client.publish(&session.inbox, None, &write(&setup.version, &message, b""));
+    let text = write(&shared.setup.version, &message, b"");
+    let _ = shared.connection.publish(&session.inbox, None, &text);
 }
 
 /// Answers messages until the agent is dropped.
-fn serve(shared: &Shared, client: &Client, events: &Receiver<Event>) {
-    let mut next_beat = Instant::now();
-    let mut next_renewal = Instant::now();
+fn serve(shared: &Shared) {
+    let (clock, connection) = (shared.clock(), &shared.connection);
+    let mut next_beat = clock.now();
+    let mut next_renewal = clock.now();
     let mut asks = false;
     loop {
         let heard = lock(shared).session.as_ref().map(|one| one.heard);
-        let silent = heard.map_or(Duration::ZERO, |heard| heard.elapsed());
-        if (QUIET..LEASE).contains(&silent) && Instant::now() >= next_renewal {
-            let renewed = client.renew(RENEW_TIME);
+        let silent = heard.map_or(Duration::ZERO, |heard| clock.elapsed(heard));
+        if (QUIET..LEASE).contains(&silent) && clock.now() >= next_renewal {
+            let renewed = connection.renew(RENEW_TIME);
             let pause = if renewed { RENEWED_FOR } else { RENEW_INTERVAL };
-            next_renewal = Instant::now() + pause;
+            next_renewal = clock.now() + pause;
             if renewed {
                 asks = true;
-                next_beat = Instant::now();
+                next_beat = clock.now();
             }
         }
-        match events.recv_timeout(LOOK) {
-            Ok(Event::Message(message)) => take(shared, client, &message),
-            Ok(Event::Lost(reason)) => say(
+        match connection.receive(clock.now() + LOOK) {
+            Some(Event::Message(message)) => take(shared, &message),
+            Some(Event::Lost(reason)) => say(
                 shared,
                 format!("the connection to the NATS server is lost: {reason}"),
             ),
-            Ok(Event::Back) => say(
+            Some(Event::Back) => say(
                 shared,
                 "the connection to the NATS server is back".to_owned(),
             ),
-            Ok(Event::Refused(reason)) => say(shared, format!("the NATS server refuses: {reason}")),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return,
+            Some(Event::Refused(reason)) => {
+                say(shared, format!("the NATS server refuses: {reason}"));
+            }
+            None => {}
         }
         let mut inner = lock(shared);
         if inner.closing {
             return;
         }
-        if inner.session.as_ref().is_some_and(Session::is_over) {
+        if inner.session.as_ref().is_some_and(|one| one.is_over(clock)) {
             let over = inner.session.take();
             if let Some(over) = over.filter(Session::is_worth_keeping) {
                 inner.kept = Some(over);
             }
-            shared.changed.notify_all();
+            shared.changed.ring();
         }
         // What did not arrive, or whose acknowledgement did not: the controller takes each part once, by its number.
-        for (session, number, text) in inner.unacknowledged.due() {
+        for (session, number, text) in inner.unacknowledged.due(clock.now()) {
             let subject = journal_subject(&session, &shared.setup.name);
             let answer = Acknowledgement::subject(&shared.instance, &session, number);
-            let _ = client.publish(&subject, Some(&answer), &text);
+            let _ = connection.publish(&subject, Some(&answer), &text);
         }
-        if Instant::now() >= next_beat {
+        if clock.now() >= next_beat {
             let beat = inner.session.as_ref().map_or(BEAT, |session| session.beat);
-            next_beat = Instant::now() + beat;
+            next_beat = clock.now() + beat;
             if let Some(session) = &inner.session {
-                send_state_or_ask(&shared.setup, client, session, asks);
+                send_state_or_ask(shared, session, asks);
                 asks = false;
             }
         }
@@ -462,11 +497,11 @@ fn serve(shared: &Shared, client: &Client, events: &Receiver<Event>) {
 
 fn say(shared: &Shared, text: String) {
     lock(shared).messages.push(text);
-    shared.changed.notify_all();
+    shared.changed.ring();
 }
 
 /// Takes one message.
-fn take(shared: &Shared, client: &Client, message: &Message) {
+fn take(shared: &Shared, message: &Message) {
     let setup = &shared.setup;
     if let Some(answer) = Acknowledgement::of(message, &shared.instance) {
         let mut inner = lock(shared);
@@ -476,7 +511,7 @@ fn take(shared: &Shared, client: &Client, message: &Message) {
                 inner.messages.push(format!(
                     "the stream on the NATS server does not keep what is recorded: {reason}"
                 ));
-                shared.changed.notify_all();
+                shared.changed.ring();
             }
             Some(_) => {}
         }
@@ -493,9 +528,11 @@ fn take(shared: &Shared, client: &Client, message: &Message) {
         ),
         Err(ReadError::Malformed(_)) => return,
     };
+    let (clock, connection) = (shared.clock(), &shared.connection);
     let reply = |answer: &FromAgent, bytes: &[u8]| {
         if let Some(inbox) = &message.reply {
-            let _ = client.publish(inbox, None, &write(&setup.version, answer, bytes));
+            let text = write(&setup.version, answer, bytes);
+            let _ = connection.publish(inbox, None, &text);
         }
     };
     let mut inner = lock(shared);
@@ -520,34 +557,22 @@ fn take(shared: &Shared, client: &Client, message: &Message) {
             let pong = FromAgent::Pong {
                 agent: setup.name.clone(),
                 number,
-                clock_ns: now_ns(),
-                wall_ns: wall_ns(),
+                clock_ns: clock.now_ns(),
+                wall_ns: clock.wall_ns(),
             };
             reply(&pong, b"");
         }
         ToAgent::Prepare(signed) => {
-            prepare(
-                shared,
-                &mut inner,
-                client,
-                &signed,
-                message.reply.as_deref(),
-            );
+            prepare(shared, &mut inner, &signed, message.reply.as_deref());
         }
         ToAgent::TakeOver(signed) => {
-            take_over(
-                shared,
-                &mut inner,
-                client,
-                &signed,
-                message.reply.as_deref(),
-            );
+            take_over(shared, &mut inner, &signed, message.reply.as_deref());
         }
         ToAgent::Start { session, at_ns } => {
             if let Some(own) = inner.session.as_mut().filter(|own| own.id == session) {
-                own.heard = Instant::now();
+                own.heard = clock.now();
                 own.start_at.get_or_insert(at_ns);
-                shared.changed.notify_all();
+                shared.changed.ring();
             }
         }
         ToAgent::Phase {
@@ -556,32 +581,34 @@ fn take(shared: &Shared, client: &Client, message: &Message) {
             at_ns,
         } => {
             if let Some(own) = inner.session.as_mut().filter(|own| own.id == session) {
-                own.heard = Instant::now();
+                own.heard = clock.now();
                 own.phases.entry(phase).or_insert(at_ns);
             }
         }
         ToAgent::Beat { session } => {
             if let Some(own) = inner.session.as_mut().filter(|own| own.id == session) {
                 // A lease that has ended does not begin again.
-                match own.stop_reason() {
+                match own.stop_reason(clock) {
                     Some(reason) if own.ended.is_none() => own.stopped = Some(reason),
-                    _ => own.heard = Instant::now(),
+                    _ => own.heard = clock.now(),
                 }
             }
         }
         ToAgent::Stop { session, reason } => {
             if let Some(own) = inner.session.as_mut().filter(|own| own.id == session) {
-                own.heard = Instant::now();
+                own.heard = clock.now();
                 own.stopped.get_or_insert(reason);
-                shared.changed.notify_all();
+                shared.changed.ring();
             }
         }
         ToAgent::Fetch { session, piece } => {
             let Some(own) = inner.session.as_mut().filter(|own| own.id == session) else {
                 return;
             };
-            own.heard = Instant::now();
-            let size = PIECE.min(client.max_payload().saturating_sub(4096)).max(1);
+            own.heard = clock.now();
+            let size = PIECE
+                .min(connection.max_payload().saturating_sub(4096))
+                .max(1);
             let Some(bytes) = own.document.chunks(size).nth(piece as usize) else {
                 return;
             };
@@ -600,7 +627,7 @@ fn take(shared: &Shared, client: &Client, message: &Message) {
             {
                 inner.session = None;
                 inner.unacknowledged.forget(&session);
-                shared.changed.notify_all();
+                shared.changed.ring();
             }
         }
     }
@@ -612,9 +639,9 @@ fn claimed(signed: &Signed, field: &str) -> String {
     order[field].as_str().unwrap_or_default().to_owned()
 }
 
-fn refuse(setup: &AgentSetup, client: &Client, reply: Option<&str>, session: &str, reason: String) {
+fn refuse(shared: &Shared, reply: Option<&str>, session: &str, reason: String) {
     let message = FromAgent::State {
-        agent: setup.name.clone(),
+        agent: shared.setup.name.clone(),
         session: session.to_owned(),
         state: AgentState::Failed {
             reason,
@@ -623,35 +650,30 @@ fn refuse(setup: &AgentSetup, client: &Client, reply: Option<&str>, session: &st
         asks: false,
     };
     if let Some(reply) = reply {
-        let _ = client.publish(reply, None, &write(&setup.version, &message, b""));
+        let text = write(&shared.setup.version, &message, b"");
+        let _ = shared.connection.publish(reply, None, &text);
     }
 }
 
 /// Another controller takes over the present run, or the last one: its lease begins again if it has not ended.
-fn take_over(
-    shared: &Shared,
-    inner: &mut Inner,
-    client: &Client,
-    signed: &Signed,
-    reply: Option<&str>,
-) {
-    let setup = &shared.setup;
+fn take_over(shared: &Shared, inner: &mut Inner, signed: &Signed, reply: Option<&str>) {
+    let (setup, clock) = (&shared.setup, shared.clock());
     let (id, inbox) = (claimed(signed, "session"), claimed(signed, "inbox"));
-    let refuse = |reason: String| refuse(setup, client, reply, &id, reason);
+    let refuse = |reason: String| refuse(shared, reply, &id, reason);
     if let Some(own) = &inner.session {
         if own.id != id {
             return refuse(format!("busy with the run of {}", own.controller));
         }
         if own.inbox == inbox {
             // The claim was sent twice.
-            return send_state(setup, client, own);
+            return send_state(shared, own);
         }
     }
     let claim = match signed.open_claim(&setup.keys, &setup.name, &inner.nonce) {
         Ok(claim) => claim,
         Err(reason) => {
             inner.messages.push(format!("refused a resume: {reason}"));
-            shared.changed.notify_all();
+            shared.changed.ring();
             return refuse(reason);
         }
     };
@@ -668,25 +690,19 @@ fn take_over(
         );
     };
     if own.ended.is_none() {
-        own.stopped = own.stop_reason();
+        own.stopped = own.stop_reason(clock);
     }
     own.controller = claim.controller;
     own.inbox = claim.inbox;
-    own.heard = Instant::now();
-    send_state(setup, client, own);
-    shared.changed.notify_all();
+    own.heard = clock.now();
+    send_state(shared, own);
+    shared.changed.ring();
 }
 
 /// Takes an order, or answers why not.
-fn prepare(
-    shared: &Shared,
-    inner: &mut Inner,
-    client: &Client,
-    signed: &Signed,
-    reply: Option<&str>,
-) {
+fn prepare(shared: &Shared, inner: &mut Inner, signed: &Signed, reply: Option<&str>) {
     let setup = &shared.setup;
-    let refuse = |session: &str, reason: String| refuse(setup, client, reply, session, reason);
+    let refuse = |session: &str, reason: String| refuse(shared, reply, session, reason);
     let claimed = &claimed(signed, "session");
     if let Some(own) = &inner.session {
         if own.id != *claimed {
@@ -698,7 +714,7 @@ fn prepare(
         Ok(order) => order,
         Err(reason) => {
             inner.messages.push(format!("refused a job: {reason}"));
-            shared.changed.notify_all();
+            shared.changed.ring();
             return refuse(claimed, reason);
         }
     };
@@ -710,7 +726,7 @@ fn prepare(
         id: order.session,
         controller: order.controller,
         inbox: order.inbox,
-        heard: Instant::now(),
+        heard: shared.now(),
         beat: Duration::from_millis(order.beat_ms).clamp(BEAT, SILENCE / 4),
         has_stream: order.has_stream,
         stopped: None,
@@ -722,7 +738,7 @@ fn prepare(
     });
     inner.waiting_job = Some(order.job);
     if let Some(session) = &inner.session {
-        send_state(setup, client, session);
+        send_state(shared, session);
     }
-    shared.changed.notify_all();
+    shared.changed.ring();
 }

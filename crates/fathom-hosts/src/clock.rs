@@ -1,22 +1,5 @@
 //! The difference of two clocks, from round trips of messages.
 
-use std::sync::OnceLock;
-use std::time::Instant;
-
-/// Nanoseconds of a clock of this process that is never set.
-pub(crate) fn now_ns() -> u64 {
-    static BASE: OnceLock<Instant> = OnceLock::new();
-    let base = *BASE.get_or_init(Instant::now);
-    Instant::now().duration_since(base).as_nanos() as u64
-}
-
-/// Wall clock, nanoseconds since 1970.
-pub(crate) fn wall_ns() -> u64 {
-    std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |time| time.as_nanos() as u64)
-}
-
 /// One round trip: sent and answered by the clock of the controller, and the clocks of the agent in between. Nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockSample {

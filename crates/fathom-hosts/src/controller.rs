@@ -1,21 +1,21 @@
 //! The side of the controller: one thread that speaks to all agents.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Serialize;
 
 use crate::HostsError;
-use crate::clock::{ClockSample, Offset, now_ns, wall_ns};
+use crate::clock::{ClockSample, Offset};
 use crate::jetstream::{self, Request};
-use crate::nats::{Client, Event, Message, Server};
 use crate::protocol::{
     ALL, AgentState, BEAT, Claim, FromAgent, Job, LARGEST_JOURNAL, LARGEST_RECORDING, Order, PIECE,
     QUIET, ReadError, SILENCE, Signed, ToAgent, beat_of, other_protocol, read, subject, write,
 };
 use crate::select::Selection;
 use crate::sign::{SigningKey, hex, random};
+use crate::time::Clock;
+use crate::transport::{Connection, Event, Message};
 
 /// Agents that are named are waited for this long.
 const NAMED_PATIENCE: Duration = Duration::from_secs(3);
@@ -39,6 +39,8 @@ const CLOCK_TIME: Duration = Duration::from_secs(2);
 const AT_ONCE: usize = 32;
 /// Longest wait for the answers of one round: round trips with a satellite take less.
 const ROUND_TIMEOUT: Duration = Duration::from_secs(1);
+/// An order to start that was not answered is sent again after this time: one that is lost makes no host late.
+const START_AGAIN: Duration = Duration::from_millis(100);
 /// From the order to start to the planned instant.
 const START_IN: Duration = Duration::from_millis(300);
 /// The same for a later phase.
@@ -100,8 +102,7 @@ pub struct HostResult {
 /// The controller of one run.
 #[derive(Debug)]
 pub struct Controller {
-    client: Client,
-    events: Receiver<Event>,
+    connection: Connection,
     inbox: String,
     session: String,
     name: String,
@@ -114,27 +115,27 @@ struct Worker {
     name: String,
     order: Vec<u8>,
     state: AgentState,
-    heard: Instant,
+    heard: Duration,
     has_order: bool,
-    ordered: Option<Instant>,
+    ordered: Option<Duration>,
     lost: Option<String>,
     before: Vec<ClockSample>,
     after: Vec<ClockSample>,
     start_at: u64,
     document: Vec<u8>,
-    requested: Option<(u32, Instant)>,
+    requested: Option<(u32, Duration)>,
     received: u32,
     /// Parts by their number.
     journal: BTreeMap<u64, Vec<u8>>,
 }
 
 impl Worker {
-    fn new(name: String, order: Vec<u8>) -> Worker {
+    fn new(name: String, order: Vec<u8>, now: Duration) -> Worker {
         Worker {
             name,
             order,
             state: AgentState::Preparing,
-            heard: Instant::now(),
+            heard: now,
             has_order: false,
             ordered: None,
             lost: None,
@@ -164,11 +165,11 @@ impl Worker {
     }
 
     /// Whether the next piece is on its way.
-    fn waits(&self) -> bool {
+    fn waits(&self, now: Duration) -> bool {
         self.has_more()
-            && self
-                .requested
-                .is_some_and(|(piece, at)| piece == self.received && at.elapsed() < PIECE_TIMEOUT)
+            && self.requested.is_some_and(|(piece, at)| {
+                piece == self.received && now.saturating_sub(at) < PIECE_TIMEOUT
+            })
     }
 
     /// The size of the next piece.
@@ -191,58 +192,62 @@ impl Worker {
 }
 
 impl Controller {
-    /// Connects to the server. `name` is shown to people at the agents.
+    /// The controller of a new run. `name` is shown to people at the agents.
     ///
     /// # Errors
-    /// When the server cannot be used.
-    pub fn connect(server: Server, name: &str, version: &str) -> Result<Controller, HostsError> {
+    /// When the connection is lost, or the system has no random numbers.
+    pub fn new(
+        connection: Connection,
+        name: &str,
+        version: &str,
+    ) -> Result<Controller, HostsError> {
         let session = hex(&random::<8>().map_err(HostsError::Agent)?);
-        Controller::of(server, name, version, session, "")
+        Controller::of(connection, name, version, session, "")
     }
 
-    /// As [`Controller::connect`], for a run whose controller was killed.
+    /// As [`Controller::new`], for a run whose controller was killed.
     ///
     /// # Errors
-    /// When the server cannot be used.
+    /// As [`Controller::new`].
     pub fn resume(
-        server: Server,
+        connection: Connection,
         name: &str,
         version: &str,
         session: &str,
     ) -> Result<Controller, HostsError> {
         let own = hex(&random::<8>().map_err(HostsError::Agent)?);
-        Controller::of(
-            server,
-            name,
-            version,
-            session.to_owned(),
-            &format!(".{own}"),
-        )
+        let session = session.to_owned();
+        Controller::of(connection, name, version, session, &format!(".{own}"))
     }
 
     fn of(
-        server: Server,
+        connection: Connection,
         name: &str,
         version: &str,
         session: String,
         own: &str,
     ) -> Result<Controller, HostsError> {
-        let (sender, events) = channel();
-        let client = Client::connect(server, &format!("fathom run {name}"), sender)?;
         let inbox = format!("_INBOX.fathom.{session}{own}");
-        client
+        connection
             .subscribe(&inbox)
-            .and_then(|()| client.subscribe(&answers(&inbox)))
-            .and_then(|()| client.subscribe(&replays(&inbox)))
+            .and_then(|()| connection.subscribe(&answers(&inbox)))
+            .and_then(|()| connection.subscribe(&replays(&inbox)))
             .map_err(|error| HostsError::Server(error.to_string()))?;
         Ok(Controller {
-            client,
-            events,
+            connection,
             inbox,
             session,
             name: name.to_owned(),
             version: version.to_owned(),
         })
+    }
+
+    fn clock(&self) -> &dyn Clock {
+        self.connection.clock()
+    }
+
+    fn now(&self) -> Duration {
+        self.clock().now()
     }
 
     /// The name of the run for [`Controller::resume`].
@@ -266,7 +271,7 @@ impl Controller {
         let found = self.find_again(names, interrupts)?;
         let worker = |name: &String| {
             let Some(agent) = found.get(name) else {
-                let mut worker = Worker::new(name.clone(), Vec::new());
+                let mut worker = Worker::new(name.clone(), Vec::new(), self.now());
                 worker.lost = Some("the agent does not answer".to_owned());
                 return Ok(worker);
             };
@@ -279,7 +284,7 @@ impl Controller {
             };
             let signed = self.signed(agent, &claim, key)?;
             let order = write(&self.version, &ToAgent::TakeOver(signed), b"");
-            Ok(Worker::new(name.clone(), order))
+            Ok(Worker::new(name.clone(), order, self.now()))
         };
         let workers = names
             .iter()
@@ -300,14 +305,14 @@ impl Controller {
         interrupts: &dyn Fn() -> u32,
     ) -> Result<BTreeMap<String, FoundAgent>, HostsError> {
         let wanted: BTreeSet<&String> = names.iter().collect();
-        let (begun, mut next_ask) = (Instant::now(), Instant::now());
+        let (begun, mut next_ask) = (self.now(), self.now());
         let mut found = BTreeMap::new();
-        while begun.elapsed() < NAMED_PATIENCE && found.len() < wanted.len() {
+        while self.clock().elapsed(begun) < NAMED_PATIENCE && found.len() < wanted.len() {
             if interrupts() > 0 {
                 return Err(HostsError::Interrupted);
             }
-            if Instant::now() >= next_ask {
-                next_ask = Instant::now() + ASK_INTERVAL;
+            if self.now() >= next_ask {
+                next_ask = self.now() + ASK_INTERVAL;
                 let session = self.session.clone();
                 self.send(ALL, &ToAgent::Beat { session });
                 let controller = self.name.clone();
@@ -364,13 +369,15 @@ impl Controller {
         Signed::new(order, key).map_err(HostsError::Agent)
     }
 
-    /// The selected agents, in the order of their names, or as they were named.
+    /// The selected agents, in the order of their names, or as they were named. Agents that still have one of the runs `left` by
+    /// an earlier controller are free: nobody will ask for what they recorded.
     ///
     /// # Errors
     /// When one that is named does not answer, none answers, or one cannot be used.
     pub fn find(
         &self,
         selection: &Selection,
+        left: &[String],
         interrupted: &dyn Fn() -> bool,
     ) -> Result<Vec<FoundAgent>, HostsError> {
         let wanted: &[String] = match selection {
@@ -393,13 +400,13 @@ impl Controller {
         } else {
             patience
         };
-        let begun = Instant::now();
+        let begun = self.now();
         // Patience ends by silence: the answers of many agents take their time.
         let (mut next_ask, mut last_new) = (begun, begun);
         let mut found: BTreeMap<String, FoundAgent> = BTreeMap::new();
         let mut busy: BTreeMap<String, String> = BTreeMap::new();
         let mut problems: Vec<String> = Vec::new();
-        while last_new.elapsed() < patience {
+        while self.clock().elapsed(last_new) < patience {
             if interrupted() {
                 return Err(HostsError::Interrupted);
             }
@@ -409,14 +416,13 @@ impl Controller {
             if expected.is_some_and(|expected| found.len() >= expected && busy.is_empty()) {
                 break;
             }
-            if Instant::now() >= next_ask {
-                next_ask = Instant::now() + ASK_INTERVAL;
-                self.send(
-                    ALL,
-                    &ToAgent::Who {
-                        controller: self.name.clone(),
-                    },
-                );
+            if self.now() >= next_ask {
+                next_ask = self.now() + ASK_INTERVAL;
+                for session in left.iter().cloned() {
+                    self.send(ALL, &ToAgent::Release { session });
+                }
+                let controller = self.name.clone();
+                self.send(ALL, &ToAgent::Who { controller });
             }
             let Some(message) = self.next(LOOK)? else {
                 continue;
@@ -459,7 +465,7 @@ impl Controller {
                         instance,
                     };
                     if found.insert(agent, one).is_none() {
-                        last_new = Instant::now();
+                        last_new = self.now();
                         next_ask = last_new + ASK_INTERVAL;
                     }
                 }
@@ -579,21 +585,21 @@ impl Controller {
             };
             let signed = self.signed(agent, &order, key)?;
             let order = write(&self.version, &ToAgent::Prepare(signed), b"");
-            if order.len() > self.client.max_payload() {
+            if order.len() > self.connection.max_payload() {
                 return Err(HostsError::Agent(format!(
                     "the job has {} bytes with its files; the NATS server allows {} in a message (max_payload)",
                     order.len(),
-                    self.client.max_payload()
+                    self.connection.max_payload()
                 )));
             }
-            Ok(Worker::new(agent.name.clone(), order))
+            Ok(Worker::new(agent.name.clone(), order, self.now()))
         };
         agents.iter().enumerate().map(order).collect()
     }
 
     /// Makes the stream for what the hosts record. Without JetStream, or the right to use it, this controller keeps that itself.
     fn create_stream(&self) -> bool {
-        self.client.has_jetstream()
+        self.connection.has_jetstream()
             && self
                 .request(&jetstream::create_stream(), &mut |_| {})
                 .is_some_and(|answer| jetstream::is_created(&answer))
@@ -611,10 +617,10 @@ impl Controller {
         } else {
             content.to_string()
         };
-        let published = self.client.publish(to, Some(&inbox), text.as_bytes());
+        let published = self.connection.publish(to, Some(&inbox), text.as_bytes());
         published.ok()?;
-        let begun = Instant::now();
-        while begun.elapsed() < STREAM_TIME {
+        let begun = self.now();
+        while self.clock().elapsed(begun) < STREAM_TIME {
             match self.next(LOOK) {
                 Ok(Some(message)) if message.subject == inbox => {
                     return serde_json::from_slice(&message.payload).ok();
@@ -630,27 +636,24 @@ impl Controller {
     /// A message that is lost is sent again by whoever needs its effect.
     fn send<T: Serialize>(&self, subject: &str, message: &T) {
         let bytes = write(&self.version, message, b"");
-        let _ = self.client.publish(subject, Some(&self.inbox), &bytes);
+        let _ = self.connection.publish(subject, Some(&self.inbox), &bytes);
     }
 
     /// As [`Controller::send`], to several agents at once.
     fn send_each<'a>(&self, messages: impl Iterator<Item = (&'a Worker, ToAgent)>) {
         let messages = messages
             .map(|(worker, message)| (subject(&worker.name), write(&self.version, &message, b"")));
-        let _ = self.client.publish_all(Some(&self.inbox), messages);
+        let _ = self.connection.publish_all(Some(&self.inbox), messages);
     }
 
     /// The next message, if one comes within `patience`.
     fn next(&self, patience: Duration) -> Result<Option<Message>, HostsError> {
-        match self.events.recv_timeout(patience) {
-            Ok(Event::Message(message)) => Ok(Some(message)),
-            Ok(Event::Refused(reason)) => Err(HostsError::Server(format!(
+        match self.connection.receive(self.now() + patience) {
+            Some(Event::Message(message)) => Ok(Some(message)),
+            Some(Event::Refused(reason)) => Err(HostsError::Server(format!(
                 "the NATS server refuses: {reason}"
             ))),
-            Ok(Event::Lost(_) | Event::Back) | Err(RecvTimeoutError::Timeout) => Ok(None),
-            Err(RecvTimeoutError::Disconnected) => Err(HostsError::Server(
-                "the connection to the NATS server is lost".to_owned(),
-            )),
+            Some(Event::Lost(_) | Event::Back) | None => Ok(None),
         }
     }
 }
@@ -689,11 +692,11 @@ struct Run<'a> {
     workers: Vec<Worker>,
     /// The place of each host by its name.
     places: HashMap<String, usize>,
-    next_beat: Instant,
-    last_beat: Instant,
-    next_starts: Instant,
+    next_beat: Duration,
+    last_beat: Duration,
+    next_starts: Duration,
     /// When this controller last listened.
-    listened: Instant,
+    listened: Duration,
     /// The planned instant by the controller's clock; 0 in a run that was taken over, whose controller took it along.
     origin: u64,
     /// The phase that runs, and its planned instant by the controller's clock.
@@ -712,14 +715,15 @@ impl Run<'_> {
             .enumerate()
             .map(|(place, worker)| (worker.name.clone(), place))
             .collect();
+        let now = controller.now();
         Run {
             controller,
             workers,
             places,
-            next_beat: Instant::now(),
-            last_beat: Instant::now(),
-            next_starts: Instant::now(),
-            listened: Instant::now(),
+            next_beat: now,
+            last_beat: now,
+            next_starts: now,
+            listened: now,
             origin: 0,
             phase: 0,
             phase_at: 0,
@@ -730,8 +734,9 @@ impl Run<'_> {
 
     /// Sends the orders and waits until every agent is ready.
     fn prepare(&mut self, interrupts: &dyn Fn() -> u32) -> Result<(), HostsError> {
+        let now = self.controller.now();
         for worker in &mut self.workers {
-            worker.heard = Instant::now();
+            worker.heard = now;
         }
         loop {
             if interrupts() > 0 {
@@ -769,7 +774,7 @@ impl Run<'_> {
 
     /// Tells every agent the instant by its own clock.
     fn start(&mut self) {
-        self.origin = now_ns() + self.lead(START_IN);
+        self.origin = self.controller.clock().now_ns() + self.lead(START_IN);
         for worker in &mut self.workers {
             let offset = Offset::of(&worker.before).unwrap_or_default();
             worker.start_at = offset.to_agent(self.origin);
@@ -804,7 +809,7 @@ impl Run<'_> {
             .min();
         if reached.is_some_and(|reached| reached > self.phase) {
             self.phase += 1;
-            self.phase_at = now_ns() + self.lead(PHASE_IN);
+            self.phase_at = self.controller.clock().now_ns() + self.lead(PHASE_IN);
             self.send_phase();
         }
     }
@@ -825,12 +830,17 @@ impl Run<'_> {
         }));
     }
 
-    /// Agents that have not heard it yet hear it again at a later beat.
+    /// Agents that have not answered it hear it again. Many answer one after the other.
     fn send_starts(&mut self) {
-        if Instant::now() < self.next_starts {
+        let now = self.controller.now();
+        if now < self.next_starts {
             return;
         }
-        self.next_starts = Instant::now() + beat_of(self.workers.len());
+        self.next_starts = now
+            + match self.workers.len() {
+                ..=MANY => START_AGAIN,
+                many => beat_of(many),
+            };
         let waiting = |worker: &&Worker| worker.state == AgentState::Ready && worker.lost.is_none();
         let starts = self.workers.iter().filter(waiting).map(|worker| {
             let start = ToAgent::Start {
@@ -859,7 +869,7 @@ impl Run<'_> {
 
     /// Fetches from the stream what lost hosts had sent there, and removes what it has of this run.
     fn replay(&mut self, interrupts: &dyn Fn() -> u32) {
-        if !self.controller.client.has_jetstream() {
+        if !self.controller.connection.has_jetstream() {
             return;
         }
         let lost: Vec<String> = self
@@ -887,13 +897,13 @@ impl Run<'_> {
             received += u64::from(self.take_replayed(message, name));
         });
         let (consumer, expected) = jetstream::replayed(&answer?)?;
-        let mut heard = Instant::now();
-        while received < expected && heard.elapsed() < STREAM_TIME {
+        let mut heard = controller.now();
+        while received < expected && controller.clock().elapsed(heard) < STREAM_TIME {
             if let Ok(Some(message)) = controller.next(LOOK)
                 && self.take_replayed(&message, name)
             {
                 received += 1;
-                heard = Instant::now();
+                heard = controller.now();
             }
         }
         controller.request(&jetstream::end_replay(&consumer), &mut |message| {
@@ -944,18 +954,19 @@ impl Run<'_> {
     fn open_bytes(&self) -> u64 {
         self.workers
             .iter()
-            .filter(|worker| worker.waits())
+            .filter(|worker| worker.waits(self.controller.now()))
             .map(Worker::next_bytes)
             .sum()
     }
 
     /// Asks for the next piece of a host that is not on its way. Returns its bytes.
     fn request(&mut self, place: usize) -> u64 {
+        let now = self.controller.now();
         let worker = &mut self.workers[place];
-        if !worker.has_more() || worker.waits() {
+        if !worker.has_more() || worker.waits(now) {
             return 0;
         }
-        worker.requested = Some((worker.received, Instant::now()));
+        worker.requested = Some((worker.received, now));
         let fetch = ToAgent::Fetch {
             session: self.controller.session.clone(),
             piece: worker.received,
@@ -966,18 +977,19 @@ impl Run<'_> {
 
     /// One round of the loop: beat, one batch of messages, and who is silent.
     fn turn(&mut self) {
-        if Instant::now() >= self.next_beat {
+        let controller = self.controller;
+        if controller.now() >= self.next_beat {
             self.send_beat();
-            if self.origin > 0 {
-                self.send_starts();
-            }
             self.send_phase();
             self.send_stop();
+        }
+        if self.origin > 0 {
+            self.send_starts();
         }
         self.send_orders();
         let mut patience = LOOK;
         // Silence while this controller did not listen is its own.
-        let away = self.listened.elapsed();
+        let away = controller.clock().elapsed(self.listened);
         if away > QUIET {
             for worker in &mut self.workers {
                 worker.heard += away;
@@ -985,15 +997,15 @@ impl Run<'_> {
         }
         // An error of the server shows as silence of the agents. Agents must hear the next beat, however many messages wait.
         let mut is_behind = false;
-        while let Ok(Some(message)) = self.controller.next(patience) {
+        while let Ok(Some(message)) = controller.next(patience) {
             self.take(&message);
             patience = Duration::ZERO;
-            if Instant::now() >= self.next_beat {
+            if controller.now() >= self.next_beat {
                 is_behind = true;
                 break;
             }
         }
-        self.listened = Instant::now();
+        self.listened = controller.now();
         if is_behind {
             return;
         }
@@ -1002,7 +1014,7 @@ impl Run<'_> {
             if worker.lost.is_none()
                 && has_begun
                 && !worker.is_collected()
-                && worker.heard.elapsed() > SILENCE
+                && controller.clock().elapsed(worker.heard) > SILENCE
             {
                 worker.lost = Some(format!(
                     "lost: no message for {:.0} s",
@@ -1013,7 +1025,7 @@ impl Run<'_> {
     }
 
     fn send_beat(&mut self) {
-        self.last_beat = Instant::now();
+        self.last_beat = self.controller.now();
         self.next_beat = self.last_beat + BEAT;
         let session = self.controller.session.clone();
         self.controller.send(ALL, &ToAgent::Beat { session });
@@ -1021,8 +1033,11 @@ impl Run<'_> {
 
     /// Sends orders to those that have none, some at a time: with all of many, the answers would wait for each other.
     fn send_orders(&mut self) {
+        let now = self.controller.now();
         let waits = |worker: &Worker| {
-            let ordered = worker.ordered.map(|at| at.elapsed() < PIECE_TIMEOUT);
+            let ordered = worker
+                .ordered
+                .map(|at| now.saturating_sub(at) < PIECE_TIMEOUT);
             !worker.has_order && ordered.unwrap_or(false)
         };
         let mut open = self.workers.iter().filter(|worker| waits(worker)).count();
@@ -1034,11 +1049,11 @@ impl Run<'_> {
                 continue;
             }
             open += 1;
-            if worker.ordered.replace(Instant::now()).is_none() {
+            if worker.ordered.replace(now).is_none() {
                 // Its time to answer begins here.
-                worker.heard = Instant::now();
+                worker.heard = now;
             }
-            let _ = self.controller.client.publish(
+            let _ = self.controller.connection.publish(
                 &subject(&worker.name),
                 Some(&self.controller.inbox),
                 &worker.order,
@@ -1050,7 +1065,7 @@ impl Run<'_> {
         let Ok((answer, bytes)) = read::<FromAgent>(&message.payload) else {
             return;
         };
-        let session = &self.controller.session;
+        let (session, now) = (&self.controller.session, self.controller.now());
         match answer {
             FromAgent::State {
                 agent,
@@ -1063,13 +1078,13 @@ impl Run<'_> {
                 let away = QUIET.max(beat_of(self.workers.len()) * 2);
                 let is_back = self
                     .worker(&agent)
-                    .is_some_and(|worker| worker.heard.elapsed() >= away);
+                    .is_some_and(|worker| now.saturating_sub(worker.heard) >= away);
                 if is_back || asks {
                     // All of many may come back at once; each of them hears every beat.
                     self.next_beat = self.next_beat.min(self.last_beat + LOOK);
                 }
                 if let Some(worker) = self.worker(&agent) {
-                    worker.heard = Instant::now();
+                    worker.heard = now;
                     worker.has_order = true;
                     // States only advance: a late message does not take one back.
                     if rank(&state) >= rank(&worker.state) {
@@ -1089,7 +1104,7 @@ impl Run<'_> {
             } if of == *session => {
                 let fits = self.journal_bytes + bytes.len() <= LARGEST_JOURNAL;
                 if let Some(worker) = self.worker(&agent) {
-                    worker.heard = Instant::now();
+                    worker.heard = now;
                     if fits && worker.journal.insert(number, bytes.to_vec()).is_none() {
                         self.journal_bytes += bytes.len();
                     }
@@ -1101,7 +1116,7 @@ impl Run<'_> {
                 piece,
             } if of == *session => {
                 if let Some(worker) = self.worker(&agent) {
-                    worker.heard = Instant::now();
+                    worker.heard = now;
                     let AgentState::Done { bytes: all, .. } = worker.state else {
                         return;
                     };
@@ -1136,7 +1151,7 @@ impl Run<'_> {
         let mut number = 0;
         for places in present.chunks(AT_ONCE) {
             let mut places = places.to_vec();
-            let begun = Instant::now();
+            let begun = self.controller.now();
             for round in 0..rounds {
                 let silent = self.round_trip(&places, &mut number, &samples);
                 // One that is gone is not waited for in every round.
@@ -1144,7 +1159,7 @@ impl Run<'_> {
                     places.retain(|place| !silent.contains(place));
                 }
                 // Further rounds over a slow network take long and show nothing new.
-                if round >= LEAST_ROUNDS && begun.elapsed() > CLOCK_TIME {
+                if round >= LEAST_ROUNDS && self.controller.clock().elapsed(begun) > CLOCK_TIME {
                     break;
                 }
             }
@@ -1158,17 +1173,18 @@ impl Run<'_> {
         number: &mut u64,
         samples: &impl Fn(&mut Worker) -> &mut Vec<ClockSample>,
     ) -> Vec<usize> {
+        let clock = self.controller.clock();
         let mut sent: BTreeMap<u64, (usize, u64, u64)> = BTreeMap::new();
         for place in places {
             *number += 1;
-            sent.insert(*number, (*place, now_ns(), wall_ns()));
+            sent.insert(*number, (*place, clock.now_ns(), clock.wall_ns()));
             let name = subject(&self.workers[*place].name);
             self.controller
                 .send(&name, &ToAgent::Ping { number: *number });
         }
-        let begun = Instant::now();
-        while !sent.is_empty() && begun.elapsed() < ROUND_TIMEOUT {
-            if Instant::now() >= self.next_beat {
+        let begun = clock.now();
+        while !sent.is_empty() && clock.elapsed(begun) < ROUND_TIMEOUT {
+            if clock.now() >= self.next_beat {
                 self.send_beat();
             }
             let Ok(Some(message)) = self.controller.next(Duration::from_millis(5)) else {
@@ -1201,7 +1217,7 @@ impl Run<'_> {
             };
             samples(&mut self.workers[place]).push(sample);
         }
-        self.listened = Instant::now();
+        self.listened = clock.now();
         sent.into_values().map(|(place, _, _)| place).collect()
     }
 

@@ -3,12 +3,12 @@
 //! (docs.nats.io, "JetStream wire API reference").
 
 use std::collections::{BTreeMap, VecDeque};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::nats::Message;
 use crate::protocol::journal_subject;
+use crate::transport::Message;
 
 /// Name of the stream. All runs on a server share it.
 pub const STREAM: &str = "fathom-journal";
@@ -133,14 +133,14 @@ pub(crate) struct Unacknowledged {
     session: String,
     parts: BTreeMap<u64, Vec<u8>>,
     /// Numbers with the time at which they were sent, oldest first.
-    sent: VecDeque<(Instant, u64)>,
+    sent: VecDeque<(Duration, u64)>,
     bytes: usize,
     is_refused: bool,
 }
 
 impl Unacknowledged {
-    /// Adds a part that is sent now. The first of another run takes the place of what is left of the run before.
-    pub(crate) fn add(&mut self, session: &str, number: u64, text: &[u8]) {
+    /// Adds a part that is sent `now`. The first of another run takes the place of what is left of the run before.
+    pub(crate) fn add(&mut self, session: &str, number: u64, text: &[u8], now: Duration) {
         if self.session != session {
             *self = Unacknowledged {
                 session: session.to_owned(),
@@ -152,7 +152,7 @@ impl Unacknowledged {
         }
         if self.parts.insert(number, text.to_vec()).is_none() {
             self.bytes += text.len();
-            self.sent.push_back((Instant::now(), number));
+            self.sent.push_back((now, number));
         }
     }
 
@@ -171,20 +171,20 @@ impl Unacknowledged {
         }
     }
 
-    /// Parts that must be sent again now: run, number and message.
-    pub(crate) fn due(&mut self) -> Vec<(String, u64, Vec<u8>)> {
+    /// Parts that must be sent again `now`: run, number and message.
+    pub(crate) fn due(&mut self, now: Duration) -> Vec<(String, u64, Vec<u8>)> {
         let mut due = Vec::new();
         while due.len() < AT_ONCE
             && let Some((at, number)) = self.sent.front().copied()
         {
             let part = self.parts.get(&number);
-            if part.is_some() && at.elapsed() < RESEND_AFTER {
+            if part.is_some() && now.saturating_sub(at) < RESEND_AFTER {
                 break;
             }
             self.sent.pop_front();
             if let Some(part) = part {
                 due.push((self.session.clone(), number, part.clone()));
-                self.sent.push_back((Instant::now(), number));
+                self.sent.push_back((now, number));
             }
         }
         due
@@ -250,24 +250,27 @@ mod tests {
     #[test]
     fn a_part_is_sent_until_it_is_acknowledged() {
         let mut parts = Unacknowledged::default();
-        let past = Instant::now() - RESEND_AFTER;
+        let second = Duration::from_secs;
+        let due = |parts: &mut Unacknowledged, now: Duration| -> Vec<u64> {
+            let due = parts.due(now).into_iter();
+            due.map(|(_, number, _)| number).collect()
+        };
         for number in 0..3 {
-            parts.add("s", number, b"part");
+            parts.add("s", number, b"part", second(5));
         }
-        assert!(parts.due().is_empty());
-        parts.sent.iter_mut().for_each(|(at, _)| *at = past);
+        let nothing: [u64; 0] = [];
+        assert_eq!(
+            due(&mut parts, second(6) - Duration::from_nanos(1)),
+            nothing
+        );
         parts.remove("s", 1);
         parts.remove("other", 0);
-        let due: Vec<u64> = parts
-            .due()
-            .into_iter()
-            .map(|(_, number, _)| number)
-            .collect();
-        assert_eq!(due, [0, 2]);
-        assert!(parts.due().is_empty() && parts.bytes == 8);
-        parts.add("t", 9, b"x");
+        assert_eq!(due(&mut parts, second(6)), [0, 2]);
+        assert_eq!((due(&mut parts, second(6)), parts.bytes), (vec![], 8));
+        assert_eq!(due(&mut parts, second(7)), [0, 2]);
+        parts.add("t", 9, b"x", second(8));
         assert_eq!((parts.bytes, parts.parts.len()), (1, 1));
-        parts.add("t", 10, &vec![0; LARGEST_UNACKNOWLEDGED]);
+        parts.add("t", 10, &vec![0; LARGEST_UNACKNOWLEDGED], second(8));
         assert_eq!(parts.parts.len(), 1);
         parts.forget("t");
         assert_eq!(parts.bytes, 0);

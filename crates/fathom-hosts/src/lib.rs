@@ -1,6 +1,7 @@
 //! One run on many hosts: agents, the controller that starts them together, and the merge of what they recorded.
 //!
-//! * [`nats`]: a client of a NATS server, which carries all messages.
+//! * [`Connection`]: what carries all messages, and the clock of its side: a NATS server ([`nats`]) in real time, or a
+//!   [`Simulation`] of all hosts in this process and in virtual time.
 //! * [`protocol`]: the messages of controller and agents.
 //! * [`STREAM`]: the stream of JetStream with what hosts record while the load runs.
 //! * [`Agent`]: waits for jobs, and stops the load when its controller is silent.
@@ -24,7 +25,10 @@ mod placement;
 pub mod protocol;
 mod select;
 mod sign;
+mod simulation;
 mod ssh;
+mod time;
+mod transport;
 
 pub use self::agent::{Agent, AgentSetup, Finished, JournalSender, StartSignal};
 pub use self::clock::{ClockSample, Offset};
@@ -36,7 +40,10 @@ pub use self::merge::{MergeError, ReceivedHost, host_variables, merge};
 pub use self::placement::{Placed, place, placed_job, without_host};
 pub use self::select::Selection;
 pub use self::sign::{PublicKey, SigningKey, secret};
+pub use self::simulation::{SimulatedHost, Simulation, WallClock};
 pub use self::ssh::SshHost;
+pub use self::time::{Bell, Clock, ThreadBody};
+pub use self::transport::{Connection, Event, Message};
 
 /// Longest name of an agent.
 const LONGEST_NAME: usize = 64;

@@ -203,6 +203,8 @@ fn together_host<'a>(hosts: impl Iterator<Item = &'a HostRecording>) -> HostReco
         if !profiles.contains(&host.build_profile.as_str()) {
             profiles.push(&host.build_profile);
         }
+        // The same device on every host; each knows its own seed.
+        all.simulated = all.simulated.or_else(|| host.simulated.clone());
         all.cpus += host.cpus;
         all.memory = Bytes::new(all.memory.get().saturating_add(host.memory.get()));
         all.steal_percent = larger(all.steal_percent, host.steal_percent);

@@ -7,16 +7,16 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fathom_tls::{Stream, Trust};
 use serde_json::{Value, json};
 
 use crate::HostsError;
-use crate::clock::now_ns;
 use crate::nkey::Credentials;
+use crate::time::{Clock, SystemClock, lock};
+use crate::transport::{Event, Inbox, Message, Transport};
 
 /// Time to connect, and for each step of it.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -168,35 +168,9 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// A received message.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
-    /// Its subject.
-    pub subject: String,
-    /// Where an answer goes.
-    pub reply: Option<String>,
-    /// Its content.
-    pub payload: Vec<u8>,
-    /// When it was read from the connection, by the clock of this process, nanoseconds.
-    pub at: u64,
-}
-
-/// What a connection delivers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// A message.
-    Message(Message),
-    /// The connection is lost, and why; it is opened again.
-    Lost(String),
-    /// It is there again.
-    Back,
-    /// The server refused something (`-ERR`).
-    Refused(String),
-}
-
 /// A connection to a server.
 #[derive(Debug)]
-pub struct Client {
+pub(crate) struct Client {
     shared: Arc<Shared>,
 }
 
@@ -238,20 +212,12 @@ impl State {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Client {
-    /// Connects; `events` receives what arrives. `name` is shown by the server's own tools.
+    /// Connects; `inbox` receives what arrives. `name` is shown by the server's own tools.
     ///
     /// # Errors
     /// When the server cannot be reached, or refuses the login.
-    pub fn connect(
-        server: Server,
-        name: &str,
-        events: Sender<Event>,
-    ) -> Result<Client, HostsError> {
+    pub fn connect(server: Server, name: &str, inbox: Arc<Inbox>) -> Result<Client, HostsError> {
         let fail = |reason: String| {
             HostsError::Server(format!(
                 "cannot use the NATS server {server}: {reason}; start one with `nats-server`, or check --nats"
@@ -273,16 +239,15 @@ impl Client {
         let own = Arc::clone(&shared);
         std::thread::Builder::new()
             .name("nats".to_owned())
-            .spawn(move || read_all(&own, connection, &events))
+            .spawn(move || read_all(&own, connection, &inbox))
             .map_err(|error| fail(error.to_string()))?;
         Ok(Client { shared })
     }
+}
 
-    /// Delivers messages of this subject from now on.
-    ///
-    /// # Errors
-    /// When the connection is lost; the subscription is made when it is there again.
-    pub fn subscribe(&self, subject: &str) -> io::Result<()> {
+impl Transport for Client {
+    /// When the connection is lost, the subscription is made when it is there again.
+    fn subscribe(&self, subject: &str) -> io::Result<()> {
         check_subject(subject)?;
         let mut state = lock(&self.shared.state);
         state.subjects.push(subject.to_owned());
@@ -290,25 +255,10 @@ impl Client {
         send(&mut state, line.as_bytes())
     }
 
-    /// Sends a message.
-    ///
-    /// # Errors
-    /// When the connection is lost at present, or the message is larger than the server allows.
-    pub fn publish(&self, subject: &str, reply: Option<&str>, payload: &[u8]) -> io::Result<()> {
-        self.publish_all(
-            reply,
-            std::iter::once((subject.to_owned(), payload.to_vec())),
-        )
-    }
-
-    /// Sends messages with as few writes as possible: each write of one alone would wake the server.
-    ///
-    /// # Errors
-    /// As [`Client::publish`]; the messages before were sent.
-    pub fn publish_all(
+    fn publish_all(
         &self,
         reply: Option<&str>,
-        messages: impl Iterator<Item = (String, Vec<u8>)>,
+        messages: &mut dyn Iterator<Item = (String, Vec<u8>)>,
     ) -> io::Result<()> {
         reply.map_or(Ok(()), check_subject)?;
         let reply = reply.map_or(String::new(), |reply| format!("{reply} "));
@@ -336,11 +286,9 @@ impl Client {
         checked
     }
 
-    /// Opens a second connection and changes to it, where the present one has delivered nothing for too long: after a cut of a
-    /// second, TCP is silent for up to a second more, because each repetition of lost data waits twice as long as the one before.
-    /// Whether the server answered within `patience`; if not, nothing changes.
-    #[must_use]
-    pub fn renew(&self, patience: Duration) -> bool {
+    /// Opens a second connection and changes to it: after a cut of a second, TCP is silent for up to a second more, because each
+    /// repetition of lost data waits twice as long as the one before. If the server does not answer, nothing changes.
+    fn renew(&self, patience: Duration) -> bool {
         let Ok((writer, connection)) = open(&self.shared.server, &self.shared.name, patience)
         else {
             return false;
@@ -353,15 +301,12 @@ impl Client {
         true
     }
 
-    /// Whether the server says that it keeps streams (`jetstream` of its INFO).
-    #[must_use]
-    pub fn has_jetstream(&self) -> bool {
+    /// As the server says (`jetstream` of its INFO).
+    fn has_jetstream(&self) -> bool {
         lock(&self.shared.state).has_jetstream
     }
 
-    /// The largest message.
-    #[must_use]
-    pub fn max_payload(&self) -> usize {
+    fn max_payload(&self) -> usize {
         lock(&self.shared.state).max_payload
     }
 }
@@ -608,7 +553,7 @@ fn parse(buffer: &[u8]) -> io::Result<Option<(Line, usize)>> {
                 subject: subject.to_owned(),
                 reply: reply.map(str::to_owned),
                 payload,
-                at: now_ns(),
+                at: SystemClock.now().as_nanos() as u64,
             };
             return Ok(Some((Line::Message(message), from + size + 2)));
         }
@@ -622,9 +567,9 @@ fn parse(buffer: &[u8]) -> io::Result<Option<(Line, usize)>> {
 }
 
 /// Reads until the client is dropped, and connects again whenever the connection is lost.
-fn read_all(shared: &Shared, mut connection: Connection, events: &Sender<Event>) {
+fn read_all(shared: &Shared, mut connection: Connection, inbox: &Inbox) {
     loop {
-        let reason = read_one(shared, &mut connection, events);
+        let reason = read_one(shared, &mut connection, inbox);
         let renewed = {
             let mut state = lock(&shared.state);
             let renewed = state.renewed.take();
@@ -639,9 +584,10 @@ fn read_all(shared: &Shared, mut connection: Connection, events: &Sender<Event>)
             connection = renewed;
             continue;
         }
-        if shared.closed.load(Relaxed) || events.send(Event::Lost(reason)).is_err() {
+        if shared.closed.load(Relaxed) {
             return;
         }
+        inbox.put(Event::Lost(reason));
         connection = loop {
             std::thread::sleep(RETRY_INTERVAL);
             if shared.closed.load(Relaxed) {
@@ -662,14 +608,12 @@ fn read_all(shared: &Shared, mut connection: Connection, events: &Sender<Event>)
                 break connection;
             }
         };
-        if events.send(Event::Back).is_err() {
-            return;
-        }
+        inbox.put(Event::Back);
     }
 }
 
 /// Reads one connection to its end, and says why it ended.
-fn read_one(shared: &Shared, connection: &mut Connection, events: &Sender<Event>) -> String {
+fn read_one(shared: &Shared, connection: &mut Connection, inbox: &Inbox) -> String {
     let mut silent = false;
     loop {
         let line = match connection.next() {
@@ -690,13 +634,11 @@ fn read_one(shared: &Shared, connection: &mut Connection, events: &Sender<Event>
                 match line {
                     Line::Ping => b"PONG\r\n",
                     Line::Message(message) => {
-                        if events.send(Event::Message(message)).is_err() {
-                            return String::new();
-                        }
+                        inbox.put(Event::Message(message));
                         continue;
                     }
                     Line::Error(reason) => {
-                        let _ = events.send(Event::Refused(reason));
+                        inbox.put(Event::Refused(reason));
                         continue;
                     }
                     Line::Pong | Line::Other => continue,

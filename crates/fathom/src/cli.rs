@@ -30,7 +30,7 @@ pub fn measuring_command<T: CommandArgs>(
     act: impl FnOnce(&Session, T) -> Result<Outcome, String>,
 ) -> Outcome {
     command(arguments, |args: T| {
-        let session = Session::open(&args.machine())?;
+        let session = Session::open(&args.machine(), args.hosts())?;
         act(&session, args)
     })
 }

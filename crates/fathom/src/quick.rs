@@ -270,7 +270,7 @@ fn run(
         job_file: job_file.replace(HOST_MARK, HOST_VARIABLE),
         ..PlannedCell::default()
     };
-    let (plan, _) = hosts::plan_cell(&cell)?;
+    let (plan, _) = hosts::plan_cell(session, &cell)?;
     let recording = fleet
         .measure(&plan, &cell)
         .map_err(|error| error.to_string())?;

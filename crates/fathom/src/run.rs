@@ -23,6 +23,7 @@ use crate::depth_probes;
 use crate::experiment_target::image_message;
 use crate::guard;
 use crate::help;
+use crate::hosts::Clients;
 use crate::measure::{self, RunExtras, measure_and_store};
 use crate::outcome::{FIO_INTERRUPTED, FIO_MAX_FAILED, Outcome};
 use crate::output::{self, Output};
@@ -30,7 +31,7 @@ use crate::overdue::Overdue;
 use crate::print::{eprint_line, note_line, print, print_commands, set_quiet};
 use crate::result_store::{self, RunWriter};
 use crate::screen::{self, Screen};
-use crate::session::{self, Session};
+use crate::session::Session;
 use crate::status_requests::StatusRequests;
 use crate::this_machine::ThisMachine;
 use crate::timeout::start_query;
@@ -87,11 +88,14 @@ pub fn command(program: &str, personality: Personality, arguments: &[String]) ->
 
 /// The session on the machine that the arguments name.
 fn open_session(invocation: &Invocation) -> Result<Session, String> {
-    Session::open(&MachineOptions {
+    let machine = MachineOptions {
         machine: invocation.machine.machine.clone(),
         link: invocation.machine.link,
         seed: invocation.machine.seed,
-    })
+    };
+    let clients = Clients::of(invocation)?.map(|clients| clients.names().join(","));
+    let hosts = clients.as_ref().or(invocation.agents.hosts.as_ref());
+    Session::open(&machine, hosts.map(String::as_str))
 }
 
 /// Runs the jobs, or prints what was asked about them.
@@ -255,10 +259,6 @@ fn on_hosts(
     invocation: &Invocation,
     arguments: &[String],
 ) -> Outcome {
-    if session.simulated().is_some() {
-        eprint_line!("{program}: {}", session::NO_HOSTS);
-        return refused(invocation.personality);
-    }
     match crate::hosts::run(session, invocation, arguments) {
         Ok(ran) => ran_outcome(program, ran),
         Err(message) => {

@@ -2,15 +2,18 @@
 //!
 //! Only this file knows which machines there are.
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use fathom_cli::MachineOptions;
-use fathom_model::{HostLink, Simulated};
+use fathom_hosts::{Selection, SimulatedHost, Simulation};
+use fathom_model::{HostLink, Nanos, Simulated};
 use fathom_plan::HostInfo;
-use fathom_sim::{Library, MachineFile, ModelSpec, Parameter, Place, Value};
+use fathom_sim::{EventKind, Library, MachineFile, ModelSpec, OneHost, Parameter, Place, Value};
 
+use crate::hosts::SimulatedHosts;
 use crate::machine::{LinuxMachine, Machine, SimMachine};
 use crate::result_file;
 use crate::toml_files::{toml_files, user_directory};
@@ -19,30 +22,39 @@ use crate::toml_files::{toml_files, user_directory};
 const SEED: u64 = 1;
 /// The option in messages.
 const OPTION: &str = "--machine";
-/// The message about hosts beside a simulated machine.
-pub const NO_HOSTS: &str = "--machine simulates on this host: leave out the other hosts";
-
+/// How long before the next one a simulated host was switched on: their clocks begin at different times.
+const AHEAD: Duration = Duration::from_secs(1000);
 /// The surroundings of one command. Copies share the machine.
 #[derive(Clone)]
 pub struct Session {
     machine: Arc<dyn Machine>,
+    hosts: Option<Arc<SimulatedHosts>>,
 }
 
 impl Session {
     /// A session on the machine of this process.
     pub fn on_this_machine() -> Session {
+        Session::on(LinuxMachine::default())
+    }
+
+    fn on(machine: impl Machine + 'static) -> Session {
         Session {
-            machine: Arc::new(LinuxMachine::default()),
+            machine: Arc::new(machine),
+            hosts: None,
         }
     }
-}
 
-impl Session {
-    /// A session on the machine of the options; without one on that of this process.
+    /// The simulated hosts that carry out the jobs of this one.
+    pub fn hosts(&self) -> Option<&Arc<SimulatedHosts>> {
+        self.hosts.as_ref()
+    }
+
+    /// A session on the machine of the options; without one on that of this process. With `hosts`, each of these has a simulated
+    /// machine of its own, and this one is as the first of them.
     ///
     /// # Errors
-    /// When the machine or a model has a mistake.
-    pub fn open(options: &MachineOptions) -> Result<Session, String> {
+    /// When the machine or a model has a mistake, or the hosts have no names.
+    pub fn open(options: &MachineOptions, hosts: Option<&str>) -> Result<Session, String> {
         let Some(text) = &options.machine else {
             let alone = match (options.link, options.seed) {
                 (Some(_), _) => "--link",
@@ -51,60 +63,150 @@ impl Session {
             };
             return Err(format!("{alone} needs {OPTION}"));
         };
-        let seed = options.seed.unwrap_or(SEED);
-        let mut library = Library::new();
-        for (name, path, text) in user_models() {
-            library.add(&name, &path, &text?);
-        }
-        let machine = if text.ends_with(".toml") {
-            let contents = result_file::read(text)?;
-            if MachineFile::is_machine(&contents) {
-                if options.link.is_some() {
-                    return Err("--link belongs to a model: in a file of a machine write model = \"sata-600(MODEL)\"".to_owned());
-                }
-                of_file(text, &contents, library, seed)
-            } else {
-                let spec = ModelSpec::named(text, Place::of(OPTION, text, 0));
-                of_model(options.link, spec, library, seed)
-            }
-        } else {
-            let spec = ModelSpec::parse_in(OPTION, text).map_err(|error| error.to_string())?;
-            of_model(options.link, spec, library, seed)
+        let source = Source { options, text };
+        let Some(hosts) = hosts else {
+            return source.machine(None).map(|one| Session::on(one.machine));
         };
+        let Selection::Names(names) =
+            Selection::parse(hosts).map_err(|error| format!("--hosts: {error}"))?
+        else {
+            return Err(format!("with {OPTION}, --hosts has names: --hosts=a,b"));
+        };
+        let simulation = Simulation::begin();
+        let build = |rank: usize| {
+            source.machine(Some(&OfHost {
+                rank,
+                names: &names,
+                simulation: &simulation,
+            }))
+        };
+        let own = build(0)?.machine;
+        let hosts = (0..names.len()).map(|rank| {
+            let OneMachine { machine, network } = build(rank)?;
+            let wall = machine.wall_clock();
+            let host = SimulatedHost {
+                ahead: AHEAD * (rank as u32 + 1),
+                wall,
+                network,
+            };
+            Ok((names[rank].clone(), host, Session::on(machine)))
+        });
+        let hosts = hosts.collect::<Result<Vec<_>, String>>()?;
+        let own_end = SimulatedHost {
+            ahead: Duration::ZERO,
+            wall: own.wall_clock(),
+            network: Vec::new(),
+        };
+        let hosts = SimulatedHosts::new(Arc::clone(&simulation), own_end, hosts);
         Ok(Session {
-            machine: Arc::new(machine?),
+            hosts: Some(Arc::new(hosts)),
+            ..Session::on(own)
         })
     }
 }
 
-/// The machine with the device of a model.
-fn of_model(
-    link: Option<HostLink>,
-    spec: ModelSpec,
-    mut library: Library,
-    seed: u64,
-) -> Result<SimMachine, String> {
-    let spec = match link {
-        Some(link) => behind(link, spec),
-        None => spec,
-    };
-    add_files(&spec, &mut library)?;
-    let machine = fathom_sim::Machine::with_device(&spec, &library, seed);
-    let machine = machine.map_err(|error| error.to_string())?;
-    let device = spec.to_text();
-    Ok(SimMachine::new(machine, Simulated { device, seed }))
+/// One of several hosts that are simulated together.
+struct OfHost<'a> {
+    rank: usize,
+    names: &'a [String],
+    simulation: &'a Arc<Simulation>,
 }
 
-/// The machine of a file.
-fn of_file(name: &str, text: &str, mut library: Library, seed: u64) -> Result<SimMachine, String> {
-    let message = |error: fathom_sim::ModelError| error.to_string();
-    let file = MachineFile::parse(name, text).map_err(message)?;
-    for device in &file.devices {
-        add_files(&device.model, &mut library)?;
+/// A simulated machine.
+struct OneMachine {
+    machine: SimMachine,
+    /// What happens to its messages, see [`SimulatedHost`].
+    network: Vec<(Range<Duration>, Option<Duration>)>,
+}
+
+/// What the options say of a simulated machine.
+struct Source<'a> {
+    options: &'a MachineOptions,
+    text: &'a str,
+}
+
+impl Source<'_> {
+    /// The machine, alone or of one of several hosts: there each has its own seeds.
+    fn machine(&self, host: Option<&OfHost<'_>>) -> Result<OneMachine, String> {
+        let (text, link) = (self.text, self.options.link);
+        let mut library = Library::new();
+        for (name, path, text) in user_models() {
+            library.add(&name, &path, &text?);
+        }
+        let spec = if text.ends_with(".toml") {
+            let contents = result_file::read(text)?;
+            if MachineFile::is_machine(&contents) {
+                if link.is_some() {
+                    return Err("--link belongs to a model: in a file of a machine write model = \"sata-600(MODEL)\"".to_owned());
+                }
+                return self.of_file(&contents, library, host);
+            }
+            ModelSpec::named(text, Place::of(OPTION, text, 0))
+        } else {
+            ModelSpec::parse_in(OPTION, text).map_err(|error| error.to_string())?
+        };
+        let spec = match link {
+            Some(link) => behind(link, spec),
+            None => spec,
+        };
+        add_files(&spec, &mut library)?;
+        let seed = self.seed(host, 1);
+        let machine = fathom_sim::Machine::with_device(&spec, &library, seed);
+        let machine = machine.map_err(|error| error.to_string())?;
+        Ok(made(machine, spec.to_text(), seed, host))
     }
-    let machine = file.build(&library, seed).map_err(message)?;
-    let device = name.to_owned();
-    Ok(SimMachine::new(machine, Simulated { device, seed }))
+
+    /// The machine of a file.
+    fn of_file(
+        &self,
+        contents: &str,
+        mut library: Library,
+        host: Option<&OfHost<'_>>,
+    ) -> Result<OneMachine, String> {
+        let message = |error: fathom_sim::ModelError| error.to_string();
+        let one = host.map(|host| OneHost {
+            name: &host.names[host.rank],
+            all: host.names,
+        });
+        let file = MachineFile::parse_for(self.text, contents, one).map_err(message)?;
+        for device in &file.devices {
+            add_files(&device.model, &mut library)?;
+        }
+        let seed = self.seed(host, file.devices.len());
+        let machine = file.build(&library, seed).map_err(message)?;
+        Ok(made(machine, self.text.to_owned(), seed, host))
+    }
+
+    /// The seed of the first of `devices`; the others have the numbers after it.
+    fn seed(&self, host: Option<&OfHost<'_>>, devices: usize) -> u64 {
+        let before = host.map_or(0, |host| host.rank * devices) as u64;
+        self.options.seed.unwrap_or(SEED).wrapping_add(before)
+    }
+}
+
+/// The machine that results call `device`.
+fn made(
+    machine: fathom_sim::Machine,
+    device: String,
+    seed: u64,
+    host: Option<&OfHost<'_>>,
+) -> OneMachine {
+    let time = |at: Nanos| Duration::from_nanos(at.get());
+    let network = machine.events.iter().filter_map(|event| {
+        let delay = match event.kind {
+            EventKind::NetworkCut { .. } => None,
+            EventKind::NetworkDelays { by, .. } => Some(time(by)),
+            _ => return None,
+        };
+        Some((time(event.at)..time(event.end()), delay))
+    });
+    let network = network.collect();
+    let identity = Simulated { device, seed };
+    let simulation = host.map(|host| host.simulation);
+    OneMachine {
+        machine: SimMachine::new(machine, identity, simulation),
+        network,
+    }
 }
 
 /// A name in a report of test cases, with a mark if the machine is simulated.

@@ -22,46 +22,6 @@ pub fn start_clock() -> LinuxClock {
 /// The largest job file.
 const LARGEST_JOB_FILE: u64 = 16 << 20;
 
-/// The functions of [`HostInfo`] that return facts of [`ThisMachine`], for machines whose variables, directories or
-/// random numbers differ.
-macro_rules! machine_facts {
-    () => {
-        fn address_space_mib(&self) -> Option<u64> {
-            ThisMachine.address_space_mib()
-        }
-
-        fn memory_mib(&self) -> u64 {
-            ThisMachine.memory_mib()
-        }
-
-        fn cpus(&self) -> u32 {
-            ThisMachine.cpus()
-        }
-
-        fn host_cpus(&self) -> u32 {
-            ThisMachine.host_cpus()
-        }
-
-        fn page_size(&self) -> u64 {
-            ThisMachine.page_size()
-        }
-
-        fn is_special(&self, path: &std::path::Path) -> bool {
-            ThisMachine.is_special(path)
-        }
-
-        fn files_below(
-            &self,
-            directory: &std::path::Path,
-            most: usize,
-        ) -> Option<Vec<std::path::PathBuf>> {
-            ThisMachine.files_below(directory, most)
-        }
-    };
-}
-
-pub(crate) use machine_facts;
-
 /// This process's environment and machine.
 pub struct ThisMachine;
 

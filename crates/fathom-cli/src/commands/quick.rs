@@ -79,6 +79,10 @@ impl CommandArgs for QuickArgs {
         self.machine.clone()
     }
 
+    fn hosts(&self) -> Option<&str> {
+        self.hosts.hosts.as_deref()
+    }
+
     fn finish(&mut self) -> Result<(), String> {
         if self.hosts.hosts.is_some() && self.watch {
             return Err("--watch does not work with --hosts; leave it out".to_owned());

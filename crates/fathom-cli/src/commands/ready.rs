@@ -102,6 +102,10 @@ impl CommandArgs for ReadyArgs {
         self.machine.clone()
     }
 
+    fn hosts(&self) -> Option<&str> {
+        self.hosts.hosts.as_deref()
+    }
+
     fn finish(&mut self) -> Result<(), String> {
         if let Some(extra) = self.operands.get(2) {
             return Err(format!(

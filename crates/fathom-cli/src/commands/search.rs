@@ -112,6 +112,10 @@ impl CommandArgs for SearchArgs {
         self.common.machine.clone()
     }
 
+    fn hosts(&self) -> Option<&str> {
+        self.common.hosts.hosts.as_deref()
+    }
+
     fn display(&mut self, display: DisplayOptions) {
         self.common.observers.quiet = display.quiet;
     }

@@ -89,6 +89,10 @@ impl CommandArgs for SuiteArgs {
         self.common.machine.clone()
     }
 
+    fn hosts(&self) -> Option<&str> {
+        self.common.hosts.hosts.as_deref()
+    }
+
     fn display(&mut self, display: DisplayOptions) {
         self.common.observers.quiet = display.quiet;
     }

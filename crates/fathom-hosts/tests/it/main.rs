@@ -1,3 +1,4 @@
 //! The integration tests of fathom-hosts, in one program.
 
 mod merge;
+mod take_over;

@@ -23,12 +23,48 @@ pub(super) struct Hardware {
     pub stops: Windows,
     late: Vec<Late>,
     events: Vec<Event>,
-    started_unix_ns: u64,
+    pub wall: WallClock,
     cpu_mhz: f64,
     memory: Bytes,
     readings: Vec<Reading>,
     step: SimTime,
     next_reading: SimTime,
+}
+
+/// The wall clock, which somebody may set.
+#[derive(Clone)]
+pub(super) struct WallClock {
+    started_unix_ns: u64,
+    /// When and by how much it is set, nanoseconds.
+    steps: Vec<(SimTime, i64)>,
+}
+
+impl WallClock {
+    fn new(spec: &SimMachineSpec) -> Self {
+        let steps = spec.events.iter().filter_map(|event| match event.kind {
+            EventKind::ClockSteps { by } => Some((event.at.get(), by)),
+            _ => None,
+        });
+        WallClock {
+            started_unix_ns: spec.started_unix_ns,
+            steps: steps.collect(),
+        }
+    }
+
+    /// Its time, nanoseconds since 1970.
+    pub fn at(&self, now: SimTime) -> u64 {
+        let steps = self.steps.iter().filter(|(at, _)| *at <= now);
+        let set_by: i64 = steps.map(|(_, by)| by).sum();
+        let time = (self.started_unix_ns + now).checked_add_signed(set_by);
+        time.unwrap_or(0)
+    }
+
+    /// How far it was set after `from`, until `to`.
+    fn step(&self, from: SimTime, to: SimTime) -> i64 {
+        let steps = self.steps.iter();
+        let steps = steps.filter(|(at, _)| (from + 1..=to).contains(at));
+        steps.map(|(_, by)| by).sum()
+    }
 }
 
 /// Wake-ups that are late.
@@ -71,7 +107,7 @@ impl Hardware {
             cpus: Cpus::new(&spec, &stops),
             late: late.collect(),
             stops,
-            started_unix_ns: spec.started_unix_ns,
+            wall: WallClock::new(&spec),
             cpu_mhz: spec.cpu_mhz,
             memory: spec.memory,
             events: spec.events,
@@ -96,21 +132,6 @@ impl Hardware {
         late
     }
 
-    /// The wall clock, nanoseconds since 1970.
-    pub fn unix_now_ns(&self, now: SimTime) -> u64 {
-        let clock = (self.started_unix_ns + now).checked_add_signed(self.clock_step(0, now));
-        clock.unwrap_or(0)
-    }
-
-    /// How far the wall clock was set after `from`, until `to`.
-    fn clock_step(&self, from: SimTime, to: SimTime) -> i64 {
-        let steps = self.events.iter().filter_map(|event| match event.kind {
-            EventKind::ClockSteps { by } if (from + 1..=to).contains(&event.at.get()) => Some(by),
-            _ => None,
-        });
-        steps.sum()
-    }
-
     /// The sum over the events of their share, by `share`, times the part of the time in which they last.
     fn mean_share(
         &self,
@@ -122,7 +143,8 @@ impl Hardware {
             let (start, end) = (event.at.get().max(from), event.end().get().min(to));
             Some(share(&event.kind)? * end.saturating_sub(start) as f64 / length)
         });
-        lasting.sum()
+        // The sum of no numbers is minus zero.
+        lasting.fold(0.0, |sum, share| sum + share)
     }
 
     fn stolen(&self, span: (SimTime, SimTime)) -> f64 {
@@ -260,7 +282,7 @@ impl Hardware {
             dirty: Some(Bytes::ZERO),
             writeback: Some(Bytes::ZERO),
             throttles: Some(0),
-            wall_step_ns: self.clock_step(before.at, after.at),
+            wall_step_ns: self.wall.step(before.at, after.at),
             celsius: None,
         }
     }

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use fathom_load::HostError;
 use fathom_model::Plan;
 
-use super::hardware::Hardware;
+use super::hardware::{Hardware, WallClock};
+use super::shared_time::SharedTime;
 use super::world::State;
 use crate::machine::{Extent, FileTree, Node, PlaceError};
 
@@ -17,15 +18,20 @@ const EBUSY: i32 = 16;
 /// A machine that runs follow one another on. Its time and the state of its disks go on from one run to the next.
 pub(crate) struct Machine {
     pub now: Arc<AtomicU64>,
+    /// The time that it shares with other machines.
+    pub shared: Option<Arc<dyn SharedTime>>,
+    pub wall: WallClock,
     /// The state between the runs; `None` during a run.
     state: Mutex<Option<State>>,
     files: Mutex<FileTree>,
 }
 
 impl Machine {
-    pub fn new(hardware: Hardware, files: FileTree) -> Self {
+    pub fn new(hardware: Hardware, files: FileTree, shared: Option<Arc<dyn SharedTime>>) -> Self {
         Machine {
             now: Arc::default(),
+            shared,
+            wall: hardware.wall.clone(),
             state: Mutex::new(Some(State::new(0, hardware))),
             files: Mutex::new(files),
         }

@@ -10,6 +10,7 @@ mod disk;
 mod engine;
 mod hardware;
 mod machine;
+mod shared_time;
 mod thread;
 mod windows;
 mod world;
@@ -26,6 +27,7 @@ use fathom_model::{Conditions, DiskCounters, HostRecording, Nanos, Plan, Recordi
 use self::hardware::Hardware;
 use self::machine::Machine;
 pub use self::machine::unsupported;
+pub use self::shared_time::SharedTime;
 use self::thread::{SimThread, share};
 use crate::machine::{FileTree, MachineError, SimDisk, SimMachineSpec, Volume, VolumeKind};
 use crate::registry::Device;
@@ -46,12 +48,17 @@ impl SimHost {
             disks,
             ..SimMachineSpec::default()
         };
-        SimHost::build(spec, files)
+        SimHost::build(spec, files, None)
     }
 
-    /// The machine of a file or of a model, whose wall clock is at this time, nanoseconds since 1970.
+    /// The machine of a file or of a model, whose wall clock is at this time at first, nanoseconds since 1970. Its own clock is at
+    /// `shared`, where it shares one with others, and else at zero.
     #[must_use]
-    pub fn of_machine(machine: crate::machine::Machine, started_unix_ns: u64) -> Self {
+    pub fn of_machine(
+        machine: crate::machine::Machine,
+        started_unix_ns: u64,
+        shared: Option<Arc<dyn SharedTime>>,
+    ) -> Self {
         let volumes = machine.files.volumes();
         let path = |disk: usize| {
             let named = volumes.iter().find(|one| one.disk == disk);
@@ -70,7 +77,7 @@ impl SimHost {
             events: machine.events,
             ..SimMachineSpec::default()
         };
-        SimHost::build(spec, machine.files)
+        SimHost::build(spec, machine.files, shared)
     }
 
     /// The machine of a description.
@@ -90,12 +97,12 @@ impl SimHost {
                 Volume::new(path, VolumeKind::FileSystem, number, capacity)
             });
         }
-        Ok(SimHost::build(spec, files))
+        Ok(SimHost::build(spec, files, None))
     }
 
-    fn build(spec: SimMachineSpec, files: FileTree) -> Self {
+    fn build(spec: SimMachineSpec, files: FileTree, shared: Option<Arc<dyn SharedTime>>) -> Self {
         SimHost {
-            machine: Arc::new(Machine::new(Hardware::new(spec), files)),
+            machine: Arc::new(Machine::new(Hardware::new(spec), files, shared)),
         }
     }
 
@@ -120,16 +127,19 @@ impl SimHost {
         result
     }
 
-    /// The machine's own clock: time since its first run began. Also known during a run.
+    /// The machine's own clock: the time that passed in its runs, or the shared one. Also known during a run, which may be ahead of
+    /// the shared one.
     #[must_use]
     pub fn now(&self) -> Nanos {
-        Nanos::new(self.machine.now.load(Relaxed))
+        let own = Nanos::new(self.machine.now.load(Relaxed));
+        let shared = self.machine.shared.as_ref().map(|time| time.now());
+        shared.map_or(own, |shared| own.max(shared))
     }
 
-    /// The wall clock after the last run, nanoseconds since 1970; `None` during a run.
+    /// The wall clock at a time of the machine's own clock, nanoseconds since 1970.
     #[must_use]
-    pub fn unix_now_ns(&self) -> Option<u64> {
-        self.machine.read(Hardware::unix_now_ns)
+    pub fn unix_ns_at(&self, now: Nanos) -> u64 {
+        self.machine.wall.at(now.get())
     }
 
     /// What a watch of the machine found about the last run: its CPUs, how much of them was stolen and busy, its memory. `None`
@@ -168,7 +178,9 @@ pub fn run_load(
         cause,
     })?);
     let unix_now_ns = || coordinator.unix_now_ns();
-    let result = fathom_load::run(plan, Arc::clone(&coordinator), &unix_now_ns, hooks);
+    let run =
+        |hooks: RunHooks<'_>| fathom_load::run(plan, Arc::clone(&coordinator), &unix_now_ns, hooks);
+    let result = shared_time::with_hooks_in_step(&coordinator, hooks, run);
     coordinator.end_run();
     result
 }

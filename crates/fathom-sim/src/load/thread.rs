@@ -56,7 +56,8 @@ impl SimThread<'static> {
     /// # Errors
     /// While the machine carries out another run.
     pub fn begin_run(machine: Arc<Machine>) -> Result<Self, HostError> {
-        let world = World::begin_run(Arc::clone(&machine.now), machine.take_state()?);
+        let at = machine.shared.as_ref().map_or(0, |time| time.now().get());
+        let world = World::begin_run(Arc::clone(&machine.now), machine.take_state()?, at);
         Ok(SimThread {
             machine,
             world: Rc::new(world),
@@ -64,6 +65,10 @@ impl SimThread<'static> {
             number: COORDINATOR,
             yielder: None,
         })
+    }
+
+    pub fn machine(&self) -> Arc<Machine> {
+        Arc::clone(&self.machine)
     }
 
     /// Ends the threads that the run has abandoned, and the run.
@@ -77,12 +82,26 @@ impl SimThread<'static> {
         }
         let left = std::mem::take(&mut *self.coroutines.borrow_mut());
         drop(left);
+        self.let_others_catch_up();
         self.machine.keep_state(self.world.end_run());
     }
 
     /// The wall clock, nanoseconds since 1970.
     pub fn unix_now_ns(&self) -> u64 {
         self.world.unix_now_ns()
+    }
+
+    /// Waits until the time that this machine shares with others is its own: what it does now, they see now.
+    pub fn let_others_catch_up(&self) {
+        self.machine.let_others_catch_up();
+    }
+
+    /// Waits until the time of this machine is the shared one, which has gone on while the coordinator waited for others.
+    pub fn catch_up(&self) {
+        let shared = self.machine.shared.as_ref().map(|time| time.now());
+        if let Some(at) = shared.filter(|at| at.get() > self.world.now()) {
+            self.clock().sleep_until(at);
+        }
     }
 }
 
@@ -217,6 +236,10 @@ impl<'y> Host for SimThread<'y> {
 
     fn clock(&self) -> VirtualClock<'y> {
         VirtualClock(self.clone())
+    }
+
+    fn begin_load(&self, _: Nanos) {
+        self.world.begin_load();
     }
 
     fn lay_out(

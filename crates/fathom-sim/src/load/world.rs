@@ -276,14 +276,24 @@ impl State {
 }
 
 impl World {
-    /// Begins a run: its coordinator is the only thread.
-    pub fn begin_run(now: Arc<AtomicU64>, mut state: State) -> Self {
+    /// Begins a run, not before `at`: its coordinator is the only thread.
+    pub fn begin_run(now: Arc<AtomicU64>, mut state: State, at: SimTime) -> Self {
+        while state.now < at {
+            state.move_time(at, &now);
+        }
         state.start_thread(Status::Running);
         state.hardware.begin_run(state.now);
         World {
             now,
             state: RefCell::new(state),
         }
+    }
+
+    /// Begins to read the machine again: the load begins now.
+    pub fn begin_load(&self) {
+        let mut state = self.borrow();
+        let now = state.now;
+        state.hardware.begin_run(now);
     }
 
     /// The machine after the run.
@@ -311,7 +321,7 @@ impl World {
     /// The wall clock, nanoseconds since 1970.
     pub fn unix_now_ns(&self) -> u64 {
         let state = self.borrow();
-        state.hardware.unix_now_ns(state.now)
+        state.hardware.wall.at(state.now)
     }
 
     fn borrow(&self) -> RefMut<'_, State> {

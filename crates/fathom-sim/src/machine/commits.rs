@@ -174,7 +174,7 @@ mod tests {
     fn a_commit_takes_as_long_as_its_ios() {
         let spec = ModelSpec::parse("servers(count=1, service=100us)").expect("a model");
         let machine = Machine::with_device(&spec, &Library::new(), 1).expect("possible");
-        let host = SimHost::of_machine(machine, 0);
+        let host = SimHost::of_machine(machine, 0, None);
         let placed = host.files().place(Path::new("/wal"), 1 << 20, true);
         placed.expect("there is room");
         let time = Nanos::from_millis(100);

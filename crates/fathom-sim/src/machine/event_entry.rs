@@ -12,6 +12,8 @@
 //! | `hang_device = DEVICE` | |
 //! | `hang_io = DEVICE`, `fail_io = DEVICE` | `number` |
 //! | `fail_range = DEVICE` | `from`, `to` |
+//! | `cut_network = TIME` | only of one of several hosts |
+//! | `delay_network = TIME` | `lasts`; only of one of several hosts |
 
 use std::path::Path;
 
@@ -85,6 +87,14 @@ const KINDS: &[(&str, Read)] = &[
         let (from, to) = (params.bytes("from", Some(0))?, params.bytes("to", None)?);
         Ok(EventKind::RangeFails { disk, from, to })
     }),
+    ("cut_network", |event| {
+        let lasts = event.of_network("cut_network")?;
+        Ok(EventKind::NetworkCut { lasts })
+    }),
+    ("delay_network", |event| {
+        let (by, lasts) = (event.of_network("delay_network")?, event.lasts()?);
+        Ok(EventKind::NetworkDelays { by, lasts })
+    }),
 ];
 
 /// Reads what belongs to one kind of event.
@@ -94,15 +104,24 @@ type Read = fn(&mut EventEntry<'_>) -> Result<EventKind, ModelError>;
 struct EventEntry<'a> {
     params: Params<'a>,
     devices: &'a [DeviceEntry],
+    /// The machine is one of several.
+    has_network: bool,
 }
 
-/// The event of a table, on a machine with these devices.
+/// The event of a table, on a machine with these devices, and with a network to other ones.
 ///
 /// # Errors
 /// If it is none, or its values are impossible; with the place.
-pub(super) fn read_event(spec: &ModelSpec, devices: &[DeviceEntry]) -> Result<Event, ModelError> {
-    let params = Params::new(spec);
-    let mut event = EventEntry { params, devices };
+pub(super) fn read_event(
+    spec: &ModelSpec,
+    devices: &[DeviceEntry],
+    has_network: bool,
+) -> Result<Event, ModelError> {
+    let mut event = EventEntry {
+        params: Params::new(spec),
+        devices,
+        has_network,
+    };
     let at = event.time("at", None)?;
     let Some((_, read)) = KINDS.iter().find(|(name, _)| event.params.has(name)) else {
         let names: Vec<&str> = KINDS.iter().map(|(name, _)| *name).collect();
@@ -120,6 +139,15 @@ impl EventEntry<'_> {
     fn time(&mut self, name: &'static str, default: Option<f64>) -> Result<Nanos, ModelError> {
         let ns = self.params.time(name, default)?;
         Ok(Nanos::new(ns.round() as u64))
+    }
+
+    /// The time of an event of the network.
+    fn of_network(&mut self, name: &'static str) -> Result<Nanos, ModelError> {
+        if self.has_network {
+            return self.time(name, None);
+        }
+        let problem = "one host alone needs no network: give --hosts";
+        Err(self.params.error(name, problem))
     }
 
     fn lasts(&mut self) -> Result<Nanos, ModelError> {

@@ -103,6 +103,18 @@ pub enum EventKind {
         /// The first byte after it.
         to: u64,
     },
+    /// Messages to and from other machines are lost.
+    NetworkCut {
+        /// How long.
+        lasts: Nanos,
+    },
+    /// Messages to and from other machines arrive later.
+    NetworkDelays {
+        /// How much later.
+        by: Nanos,
+        /// Those that leave in this time.
+        lasts: Nanos,
+    },
     /// Tasks wait for memory in a share of the time. The pressure is reported; it costs the generator nothing.
     MemoryPressure {
         /// How long.
@@ -162,6 +174,8 @@ impl EventKind {
     pub fn lasts(&self) -> Nanos {
         match *self {
             EventKind::GeneratorStops { lasts }
+            | EventKind::NetworkCut { lasts }
+            | EventKind::NetworkDelays { lasts, .. }
             | EventKind::CpuStolen { lasts, .. }
             | EventKind::CpuSlows { lasts, .. }
             | EventKind::WakesLate { lasts, .. }
@@ -334,6 +348,13 @@ impl Event {
             from: range.start,
             to: range.end,
         };
+        Event { at, kind }
+    }
+
+    /// Messages to and from other machines are lost for `lasts`.
+    #[must_use]
+    pub fn network_cut(at: Nanos, lasts: Nanos) -> Event {
+        let kind = EventKind::NetworkCut { lasts };
         Event { at, kind }
     }
 

@@ -46,6 +46,15 @@ pub struct MachineFile {
     pub events: Vec<Event>,
 }
 
+/// One of several hosts, each of which has a machine of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct OneHost<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The names of all.
+    pub all: &'a [String],
+}
+
 /// `[[device]]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceEntry {
@@ -92,15 +101,27 @@ impl MachineFile {
     /// # Errors
     /// If it is not TOML, or describes no machine; with the place.
     pub fn parse(source: &str, text: &str) -> Result<MachineFile, ModelError> {
+        MachineFile::parse_for(source, text, None)
+    }
+
+    /// As [`MachineFile::parse`], the machine of one of several hosts: devices and events with `host` are only on that one.
+    ///
+    /// # Errors
+    /// As [`MachineFile::parse`], and if a host is none of them.
+    pub fn parse_for(
+        source: &str,
+        text: &str,
+        host: Option<OneHost<'_>>,
+    ) -> Result<MachineFile, ModelError> {
         let reader = Reader { source, text };
         let root = reader.root()?;
         let (mut devices, mut events) = (Vec::new(), Vec::new());
         let mut rest = Vec::new();
         for (key, value) in root.get_ref() {
             match key.get_ref().as_ref() {
-                "device" => devices = read_tables(&reader, value, read_device)?,
+                "device" => devices = read_tables_of(host, &reader, value, read_device)?,
                 "event" => {
-                    events = read_tables(&reader, value, |reader, entries, place| {
+                    events = read_tables_of(host, &reader, value, |reader, entries, place| {
                         as_spec(reader, "event", entries, place)
                     })?;
                 }
@@ -118,7 +139,9 @@ impl MachineFile {
                 "a machine has at least one [[device]]",
             ));
         }
-        let events = events.iter().map(|event| read_event(event, &devices));
+        let events = events
+            .iter()
+            .map(|event| read_event(event, &devices, host.is_some()));
         let events = events.collect::<Result<Vec<Event>, ModelError>>()?;
         Ok(MachineFile {
             cpus,
@@ -183,7 +206,7 @@ impl DeviceEntry {
 fn read_tables<T>(
     reader: &Reader<'_>,
     value: &Spanned<DeValue<'_>>,
-    read: fn(&Reader<'_>, Entries<'_, '_>, Place) -> Result<T, ModelError>,
+    read: impl Fn(&Reader<'_>, Entries<'_, '_>, Place) -> Result<T, ModelError>,
 ) -> Result<Vec<T>, ModelError> {
     let expected = || reader.error(&value.span(), "expected tables in double brackets");
     let list = value.get_ref().as_array().ok_or_else(expected)?;
@@ -193,6 +216,33 @@ fn read_tables<T>(
         read(reader, table.iter().collect(), place)
     });
     tables.collect()
+}
+
+/// As [`read_tables`], without those of other hosts.
+fn read_tables_of<T>(
+    host: Option<OneHost<'_>>,
+    reader: &Reader<'_>,
+    value: &Spanned<DeValue<'_>>,
+    read: fn(&Reader<'_>, Entries<'_, '_>, Place) -> Result<T, ModelError>,
+) -> Result<Vec<T>, ModelError> {
+    let tables = read_tables(reader, value, |reader, mut entries, place| {
+        let named = entries.iter().position(|(key, _)| key.get_ref() == "host");
+        if let Some(position) = named {
+            let (_, value) = entries.remove(position);
+            let named = value.get_ref().as_str().unwrap_or_default();
+            let problem = match host {
+                None => "host needs a run on several hosts (--hosts)".to_owned(),
+                Some(host) if named == host.name => String::new(),
+                Some(host) if host.all.iter().any(|one| one == named) => return Ok(None),
+                Some(host) => format!("no host '{named}'; the run has {}", host.all.join(", ")),
+            };
+            if !problem.is_empty() {
+                return Err(reader.error(&value.span(), problem));
+            }
+        }
+        read(reader, entries, place).map(Some)
+    });
+    Ok(tables?.into_iter().flatten().collect())
 }
 
 /// Entries with the checks that parameters of models have: types, units, and no unknown name.
@@ -294,6 +344,8 @@ fn path_of(params: &mut Params<'_>, name: &'static str) -> Result<Option<PathBuf
 
 #[cfg(test)]
 mod tests {
+    use fathom_model::Nanos;
+
     use super::*;
     use crate::machine::Node;
 
@@ -325,6 +377,54 @@ size = "1m"
         assert_eq!(node("/srv"), Node::Directory(1));
         assert_eq!(node("/data"), Node::Directory(2));
         assert!(matches!(node("/data/base.db"), Node::File(file) if file.extent.disk == 1));
+    }
+
+    /// Of three devices and two events one each is only on one of two hosts.
+    #[test]
+    fn a_host_has_its_own_parts_and_those_of_all() {
+        let text = "[[device]]\npath = '/a'\nmodel = 'servers(count=1)'\n\
+            [[device]]\nhost = 'two'\npath = '/b'\nmodel = 'servers(count=1)'\n\
+            [[device]]\nhost = 'one'\npath = '/c'\nmodel = 'servers(count=1)'\n\
+            [[event]]\nhost = 'two'\nat = '1s'\ncut_network = '2s'\n\
+            [[event]]\nat = '1s'\nstall_device = '/a'\nlasts = '1s'\n";
+        let all = ["one".to_owned(), "two".to_owned()];
+        let of = |name| {
+            let host = OneHost { name, all: &all };
+            let file = MachineFile::parse_for("m.toml", text, Some(host)).expect("a machine");
+            let paths = file
+                .devices
+                .iter()
+                .map(|one| one.path.display().to_string());
+            (paths.collect::<Vec<_>>(), file.events)
+        };
+        let (ms, stall) = (Nanos::from_millis, Event::disk_stalls);
+        let stall = stall(ms(1000), ms(1000), 0);
+        let cut = Event::network_cut(ms(1000), ms(2000));
+        let paths = |last: &str| vec!["/a".to_owned(), last.to_owned()];
+        assert_eq!(of("one"), (paths("/c"), vec![stall]));
+        assert_eq!(of("two"), (paths("/b"), vec![cut, stall]));
+        let problem = |host| {
+            let parsed = MachineFile::parse_for("m.toml", text, host);
+            parsed.expect_err("a mistake").to_string()
+        };
+        let alone = problem(None);
+        assert!(
+            alone.contains("m.toml:5:8") && alone.contains("--hosts"),
+            "{alone}"
+        );
+        let others = ["one".to_owned(), "three".to_owned()];
+        let other = problem(Some(OneHost {
+            name: "one",
+            all: &others,
+        }));
+        assert!(
+            other.contains("no host 'two'; the run has one, three"),
+            "{other}"
+        );
+        let cut = "[[event]]\nat = '1s'\ncut_network = '2s'\n";
+        let text = format!("[[device]]\npath = '/a'\nmodel = 'servers(count=1)'\n{cut}");
+        let alone = MachineFile::parse("m.toml", &text).expect_err("no network");
+        assert!(alone.to_string().contains("--hosts"), "{alone}");
     }
 
     #[test]

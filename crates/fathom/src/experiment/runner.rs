@@ -131,7 +131,7 @@ impl ExperimentRunner<'_> {
             return;
         }
         for target in made {
-            if is_needed && target.file.exists() {
+            if is_needed && self.session.exists(&target.file) {
                 note_line!(
                     "fathom {}: {} was not removed, so that the run can be resumed; remove it if you do not need it",
                     self.kind,
@@ -145,8 +145,8 @@ impl ExperimentRunner<'_> {
 }
 
 impl EndedExperiment {
-    /// Reports how the experiment ended and how to resume it. `printed` is the outcome of printing the result, `partial` the
-    /// outcome if the budget was used up.
+    /// Reports how the experiment ended and how to resume it. `left` is how many cells its source had left, `printed` the outcome of
+    /// printing the result, `partial` the outcome if the budget was used up.
     pub fn outcome(&self, left: usize, printed: Outcome, partial: Outcome) -> Outcome {
         let resume_hint = self
             .resume_command
@@ -161,15 +161,12 @@ impl EndedExperiment {
                 Outcome::Interrupted,
             ),
             Ended::Interrupted => (Some("interrupted".to_owned()), Outcome::Interrupted),
-            Ended::OutOfTime if left == 0 => (
-                Some(
-                    "the budget is used up; all cells planned so far are measured, more would follow"
-                        .to_owned(),
-                ),
-                partial,
-            ),
+            // The cell that did not fit into the budget is one of them.
             Ended::OutOfTime => (
-                Some(format!("the budget is used up; cells not measured: {left}")),
+                Some(format!(
+                    "the budget is used up; cells not measured: {}",
+                    left + 1
+                )),
                 partial,
             ),
             Ended::NoSpace(reason) | Ended::Stopped(reason) => (Some(reason.clone()), Outcome::Bad),

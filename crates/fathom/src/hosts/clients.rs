@@ -81,12 +81,17 @@ impl Clients {
         Ok(Some(Clients(clients)))
     }
 
+    /// The names of the hosts.
+    pub fn names(&self) -> Vec<String> {
+        self.0.iter().map(|one| one.name.clone()).collect()
+    }
+
     /// The agents of these names.
     ///
     /// # Errors
     /// When a name cannot be that of an agent.
     pub fn selection(&self) -> Result<Selection, String> {
-        let names: Vec<String> = self.0.iter().map(|one| one.name.clone()).collect();
+        let names = self.names();
         for name in &names {
             fathom_hosts::check_name(name).map_err(|error| format!("--client: {error}"))?;
         }

@@ -1,5 +1,6 @@
 //! Experiments on several hosts: each cell is one run of all of them.
 
+use std::cell::RefCell;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
@@ -7,9 +8,8 @@ use std::time::Instant;
 
 use fathom_cli::HostsOptions;
 use fathom_experiment::{CellError, CellRunner, CellStore, MeasuredCell, Observer, Position};
-use fathom_hosts::nats::Server;
 use fathom_hosts::protocol::Job;
-use fathom_hosts::{Controller, HostsError, Selection, SigningKey, host_variables};
+use fathom_hosts::{HostsError, Selection, host_variables};
 use fathom_linux::interrupts;
 use fathom_model::{Personality, Plan, Recording};
 use fathom_plan::{PlannedCell, planning_arguments};
@@ -19,16 +19,19 @@ use super::machine::Noting;
 use super::permissions::unsupported;
 use super::run::{merged, named, names, signing_key};
 use super::ssh::{Launched, SshOptions};
-use super::{HOST_VARIABLE, host_name, server};
+use super::{HOST_VARIABLE, Way, server};
 use crate::print::{eprint_line, note_line};
-use crate::session::{NO_HOSTS, Session};
+use crate::session::Session;
 
 /// The agents of `--hosts`.
 pub struct Fleet {
     command: &'static str,
-    server: Server,
-    key: Option<SigningKey>,
+    /// The machine of this host.
+    session: Session,
+    way: Way,
     names: Vec<String>,
+    /// Runs that a host has not ended: the controller could not tell it.
+    left: RefCell<Vec<String>>,
     /// What `--ssh` started; it ends with this.
     _launched: Option<Launched>,
 }
@@ -77,9 +80,7 @@ impl Fleet {
         let Some(hosts) = &options.hosts else {
             return Ok(None);
         };
-        if session.simulated().is_some() {
-            return Err(NO_HOSTS.to_owned());
-        }
+        let simulated = Way::to_simulated(session, options.names_server())?;
         let mut selection = Selection::parse(hosts).map_err(|error| format!("--hosts: {error}"))?;
         interrupts();
         let launched = options
@@ -95,34 +96,36 @@ impl Fleet {
                 Launched::start(command, &ssh, &selection)
             })
             .transpose()?;
-        let (server, key) = match &launched {
-            Some(launched) => {
+        let way = match (simulated, &launched) {
+            (Some(simulated), _) => simulated,
+            (None, Some(launched)) => {
                 selection = Selection::Names(launched.names());
-                (launched.server()?, Some(launched.key()?))
+                Way::to_launched(launched)?
             }
-            None => {
+            (None, None) => {
                 let fingerprint = options.nats_fingerprint.map(|fingerprint| fingerprint.0);
                 let key = options.key.as_deref();
-                (
-                    server(
-                        options.nats.as_deref(),
-                        options.nats_creds.as_deref(),
-                        fingerprint,
-                    )?,
-                    key.map(|file| signing_key(file, command)).transpose()?,
-                )
+                let server = server(
+                    options.nats.as_deref(),
+                    options.nats_creds.as_deref(),
+                    fingerprint,
+                )?;
+                let key = key.map(|file| signing_key(file, command)).transpose()?;
+                Way::to_server(server, key)
             }
         };
         let mut fleet = Fleet {
             command,
-            server,
-            key,
+            session: session.clone(),
+            way,
             names: Vec::new(),
+            left: RefCell::default(),
             _launched: launched,
         };
         let agents = fleet
+            .way
             .controller()
-            .and_then(|controller| controller.find(&selection, &is_interrupted))
+            .and_then(|controller| controller.find(&selection, &[], &is_interrupted))
             .map_err(|error| error.to_string())?;
         note_line!("fathom {command}: on {}", names(&agents));
         fleet.names = agents.into_iter().map(|agent| agent.name).collect();
@@ -171,11 +174,6 @@ impl Fleet {
         stored
     }
 
-    fn controller(&self) -> Result<Controller, HostsError> {
-        let name = format!("{} (process {})", host_name(), std::process::id());
-        Controller::connect(self.server.clone(), &name, env!("CARGO_PKG_VERSION"))
-    }
-
     /// Runs the jobs on all hosts at the same time. `job_of` makes the job of the host with this name and place.
     ///
     /// # Errors
@@ -185,21 +183,27 @@ impl Fleet {
         job_of: &dyn Fn(&str, usize) -> Result<Job, String>,
     ) -> Result<Vec<fathom_hosts::HostResult>, FleetError> {
         // A controller is good for one run.
-        let controller = self.controller()?;
-        let agents = controller.find(&Selection::Names(self.names.clone()), &is_interrupted)?;
+        let controller = self.way.controller()?;
+        let selection = Selection::Names(self.names.clone());
+        let agents = controller.find(&selection, &self.left.borrow(), &is_interrupted)?;
         let jobs = agents
             .iter()
             .enumerate()
             .map(|(rank, agent)| job_of(&agent.name, rank))
             .collect::<Result<Vec<Job>, String>>()
             .map_err(FleetError::Refused)?;
-        Ok(controller.run(
+        let results = controller.run(
             &agents,
             &|rank| jobs[rank].clone(),
-            self.key.as_ref(),
+            self.way.key.as_ref(),
             &|| interrupts().load(Relaxed),
             &mut |_| {},
-        )?)
+        )?;
+        if results.iter().any(|host| host.document.is_err()) {
+            let mut left = self.left.borrow_mut();
+            left.push(controller.session().to_owned());
+        }
+        Ok(results)
     }
 
     /// Measures a job file that is text on all hosts. `plan` is that of one host.
@@ -208,7 +212,7 @@ impl Fleet {
     /// When an agent refuses it, or no host returned a result.
     pub fn measure(&self, plan: &Plan, cell: &PlannedCell) -> Result<Recording, FleetError> {
         let results = self.run(&|name, rank| self.job(cell, &[], name, rank))?;
-        merged(plan, results).map_err(FleetError::Refused)
+        merged(&self.session, plan, results).map_err(FleetError::Refused)
     }
 
     /// As [`Fleet::measure`], with an order of `fathom ready` and the answer of each host to it, in the order of the hosts.
@@ -237,7 +241,7 @@ impl Fleet {
             host.document = document;
             answers.push((host.name.clone(), answer));
         }
-        let recording = merged(plan, results).map_err(FleetError::Refused)?;
+        let recording = merged(&self.session, plan, results).map_err(FleetError::Refused)?;
         Ok((recording, answers))
     }
 
@@ -251,7 +255,7 @@ impl Fleet {
     ) -> Result<Job, String> {
         let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
         let variables = host_variables(&names, rank);
-        let machine = Noting::new(variables.clone(), None);
+        let machine = Noting::new(&self.session, variables.clone(), None);
         let cell = of_host(cell, name);
         fathom_experiment::plan_cell(&cell, &machine, &machine)
             .map_err(|error| error.to_string())?;
@@ -343,14 +347,17 @@ fn of_host(cell: &PlannedCell, name: &str) -> PlannedCell {
 ///
 /// # Errors
 /// When the cell cannot be planned, or not on several hosts.
-pub fn plan_cell(cell: &PlannedCell) -> Result<(Plan, Vec<Range<usize>>), String> {
+pub fn plan_cell(
+    session: &Session,
+    cell: &PlannedCell,
+) -> Result<(Plan, Vec<Range<usize>>), String> {
     if cell.plan_count() > 1 {
         return Err(
             "several targets at once do not work with --hosts; compare them with --axis target=A,B"
                 .to_owned(),
         );
     }
-    let machine = Noting::new(host_variables(&["host"], 0), None);
+    let machine = Noting::new(session, host_variables(&["host"], 0), None);
     let (plan, sides) = fathom_experiment::plan_cell(&of_host(cell, "host"), &machine, &machine)
         .map_err(|error| error.to_string())?;
     match unsupported(&plan) {
@@ -378,7 +385,7 @@ impl CellRunner for HostsRunner<'_> {
         store: &mut dyn CellStore,
     ) -> Result<MeasuredCell, CellError> {
         let refused = |reason: String| CellError::Refused(vec![reason]);
-        let (plan, _) = plan_cell(cell).map_err(refused)?;
+        let (plan, _) = plan_cell(&self.fleet.session, cell).map_err(refused)?;
         if plan.jobs.iter().any(|job| !job.files.layout.create_only) {
             // The intervals stay at the agents until the cell has ended.
             let _ = store.start(cell, &plan)?;
@@ -392,12 +399,12 @@ impl CellRunner for HostsRunner<'_> {
             .fleet
             .run(&|name, rank| self.fleet.job(&on_host, self.destroy, name, rank))
             .map_err(|error| refused(error.to_string()))?;
-        let recording = merged(&plan, results).map_err(refused)?;
+        let recording = merged(&self.fleet.session, &plan, results).map_err(refused)?;
         Ok(MeasuredCell::of(recording, &[]))
     }
 
     fn now(&self) -> Instant {
-        Instant::now()
+        self.fleet.session.now()
     }
 
     fn is_interrupted(&self) -> bool {

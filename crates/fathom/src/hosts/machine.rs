@@ -3,27 +3,75 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fathom_hosts::protocol::Job;
 use fathom_plan::{FileReader, HostInfo};
 
-use crate::this_machine::{ThisMachine, machine_facts};
+use crate::session::Session;
+use crate::this_machine::ThisMachine;
+
+/// The functions of [`HostInfo`] that return facts of the machine of `self.session`.
+macro_rules! machine_facts {
+    () => {
+        fn address_space_mib(&self) -> Option<u64> {
+            self.session.address_space_mib()
+        }
+
+        fn memory_mib(&self) -> u64 {
+            self.session.memory_mib()
+        }
+
+        fn cpus(&self) -> u32 {
+            self.session.cpus()
+        }
+
+        fn host_cpus(&self) -> u32 {
+            self.session.host_cpus()
+        }
+
+        fn page_size(&self) -> u64 {
+            self.session.page_size()
+        }
+
+        fn is_special(&self, path: &Path) -> bool {
+            self.session.is_special(path)
+        }
+
+        fn is_directory(&self, path: &Path) -> bool {
+            self.session.is_directory(path)
+        }
+
+        fn files_below(&self, directory: &Path, most: usize) -> Option<Vec<PathBuf>> {
+            self.session.files_below(directory, most)
+        }
+
+        fn entropy(&self) -> u64 {
+            self.session.entropy()
+        }
+    };
+}
 
 /// This machine, with the variables of one agent; notes the files and variables that a plan needs.
-pub struct Noting {
+pub struct Noting<'a> {
+    session: &'a Session,
     /// Variables that are not those of the environment.
     own: BTreeMap<String, String>,
     files: RefCell<BTreeMap<String, Vec<u8>>>,
     variables: RefCell<BTreeMap<String, String>>,
 }
 
-impl Noting {
+impl<'a> Noting<'a> {
     /// This machine. Files of an earlier job are not read again: standard input can be read once.
-    pub fn new(own: BTreeMap<String, String>, earlier: Option<&Job>) -> Noting {
+    pub fn new(
+        session: &'a Session,
+        own: BTreeMap<String, String>,
+        earlier: Option<&Job>,
+    ) -> Noting<'a> {
         let known = earlier.iter().flat_map(|job| &job.files);
         let known = known.map(|(name, text)| (name.clone(), text.clone().into_bytes()));
         Noting {
+            session,
             own,
             files: RefCell::new(known.collect()),
             variables: RefCell::default(),
@@ -53,7 +101,7 @@ impl Noting {
     }
 }
 
-impl FileReader for Noting {
+impl FileReader for Noting<'_> {
     fn read(&self, path: &str) -> io::Result<Vec<u8>> {
         if let Some(known) = self.files.borrow().get(path) {
             return Ok(known.clone());
@@ -74,11 +122,11 @@ fn no_replay() -> io::Error {
     io::Error::other("read_iolog does not work with --hosts; replay the log on each host alone")
 }
 
-impl HostInfo for Noting {
+impl HostInfo for Noting<'_> {
     fn variable(&self, name: &str) -> Option<String> {
         let value = match self.own.get(name) {
             Some(value) => Some(value.clone()),
-            None => ThisMachine.variable(name),
+            None => self.session.variable(name),
         };
         if let Some(value) = value.as_ref().filter(|_| !self.own.contains_key(name)) {
             self.variables
@@ -89,22 +137,19 @@ impl HostInfo for Noting {
     }
 
     machine_facts!();
-
-    fn is_directory(&self, path: &Path) -> bool {
-        ThisMachine.is_directory(path)
-    }
-
-    fn entropy(&self) -> u64 {
-        ThisMachine.entropy()
-    }
 }
 
 /// An agent's machine: no file and no variable of it goes into a plan.
-pub struct OfJob<'a>(pub &'a Job);
+pub struct OfJob<'a> {
+    /// The job, which has them.
+    pub job: &'a Job,
+    /// The machine of the agent.
+    pub session: &'a Session,
+}
 
 impl FileReader for OfJob<'_> {
     fn read(&self, path: &str) -> io::Result<Vec<u8>> {
-        match self.0.files.get(path) {
+        match self.job.files.get(path) {
             Some(text) => Ok(text.clone().into_bytes()),
             None => Err(io::Error::other(
                 "the controller did not send this file; its plan did not need it",
@@ -119,16 +164,8 @@ impl FileReader for OfJob<'_> {
 
 impl HostInfo for OfJob<'_> {
     fn variable(&self, name: &str) -> Option<String> {
-        self.0.variables.get(name).cloned()
+        self.job.variables.get(name).cloned()
     }
 
     machine_facts!();
-
-    fn is_directory(&self, path: &Path) -> bool {
-        ThisMachine.is_directory(path)
-    }
-
-    fn entropy(&self) -> u64 {
-        ThisMachine.entropy()
-    }
 }

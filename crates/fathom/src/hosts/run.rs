@@ -6,11 +6,10 @@ use std::str::FromStr;
 use std::sync::atomic::Ordering::Relaxed;
 
 use fathom_durable::Fingerprint;
-use fathom_hosts::nats::Server;
 use fathom_hosts::protocol::Job;
 use fathom_hosts::{
-    Controller, ControllerPhase, FoundAgent, HostResult, HostsError, ReceivedHost, Selection,
-    SigningKey, host_variables, merge, place, read_intervals, without_host,
+    ControllerPhase, FoundAgent, HostResult, HostsError, ReceivedHost, Selection, SigningKey,
+    host_variables, merge, place, read_intervals, without_host,
 };
 use fathom_linux::interrupts;
 use fathom_model::{Findings, Personality, Plan, Recording, RunEnd};
@@ -20,7 +19,7 @@ use super::clients::{Clients, Line};
 use super::machine::Noting;
 use super::permissions::unsupported;
 use super::ssh::{Launched, SshOptions};
-use super::{host_name, server, taken_over};
+use super::{Way, server, taken_over};
 use crate::durable::{create_secret, read_small};
 use crate::measure::outputs_excluding_targets;
 use crate::output::Output;
@@ -40,6 +39,7 @@ pub fn run(
     let options = &invocation.agents;
     refuse_local_options(invocation)?;
     let clients = Clients::of(invocation)?;
+    let simulated = Way::to_simulated(session, names_server(options))?;
     let mut selection = match &clients {
         Some(clients) => clients.selection()?,
         None => Selection::parse(options.hosts.as_deref().unwrap_or_default())
@@ -47,7 +47,7 @@ pub fn run(
     };
     let ssh = ssh_options(options)?;
     // Mistakes of the job file are found before any agent is asked.
-    let find_mistakes = |line: &Line| planned(line, host_variables(&["host"], 0), None);
+    let find_mistakes = |line: &Line| planned(session, line, host_variables(&["host"], 0), None);
     let lines = match &clients {
         Some(clients) => clients.lines(invocation, arguments),
         None => vec![Line::new(invocation.clone(), arguments)],
@@ -70,17 +70,19 @@ pub fn run(
     let launched = ssh
         .map(|ssh| Launched::start("run", &ssh, &selection))
         .transpose()?;
-    let (server, key) = match &launched {
-        Some(launched) => {
+    let way = match (simulated, &launched) {
+        (Some(simulated), _) => simulated,
+        (None, Some(launched)) => {
             selection = Selection::Names(launched.names());
-            (launched.server()?, Some(launched.key()?))
+            Way::to_launched(launched)?
         }
-        None => server_and_key(options)?,
+        (None, None) => way_to_server(options)?,
     };
-    let name = format!("{} (process {})", host_name(), std::process::id());
     let text = |error: HostsError| error.to_string();
-    let controller = Controller::connect(server, &name, env!("CARGO_PKG_VERSION")).map_err(text)?;
-    let mut agents = controller.find(&selection, &is_interrupted).map_err(text)?;
+    let controller = way.controller().map_err(text)?;
+    let mut agents = controller
+        .find(&selection, &[], &is_interrupted)
+        .map_err(text)?;
     match &clients {
         Some(clients) => agents.sort_by_key(|agent| clients.place(&agent.name)),
         None => agents = with_jobs(&firsts[0].0.plan, agents)?,
@@ -91,7 +93,7 @@ pub fn run(
     let of_host = |rank: usize| if clients.is_some() { rank } else { 0 };
     let (mut plans, mut jobs) = (Vec::new(), Vec::new());
     for (rank, (_, job)) in firsts.drain(..).enumerate() {
-        let (own, job) = planned(&lines[rank], variables(rank), Some(&job))?;
+        let (own, job) = planned(session, &lines[rank], variables(rank), Some(&job))?;
         plans.push(own.plan);
         jobs.push(job);
     }
@@ -105,7 +107,13 @@ pub fn run(
         output.set_clients(clients.with_plans(plans))?;
     }
     let mut run_writer = run_writer(session, invocation, &plan);
-    run_writer.start(&plan, taken_over::facts(&controller, &agents));
+    // Simulated agents end with this process: nobody can take the run over.
+    let facts = if way.is_simulated() {
+        Vec::new()
+    } else {
+        taken_over::facts(&controller, &agents)
+    };
+    run_writer.start(&plan, facts);
     let results = controller.run(
         &agents,
         // The files are the same for all but clients; otherwise only the variables differ.
@@ -114,7 +122,7 @@ pub fn run(
             job.variables.extend(variables(rank));
             job
         },
-        key.as_ref(),
+        way.key.as_ref(),
         &|| interrupts().load(Relaxed),
         &mut |phase| {
             let what = match phase {
@@ -128,7 +136,7 @@ pub fn run(
     );
     let merged = results
         .map_err(text)
-        .and_then(|results| merged(&plan, results));
+        .and_then(|results| merged(session, &plan, results));
     match merged {
         Ok(recording) => finish(invocation, recording, &mut output, &outputs, run_writer),
         Err(message) => {
@@ -138,12 +146,21 @@ pub fn run(
     }
 }
 
-/// The options that begin with `--ssh`, if they are given.
-fn ssh_options(options: &AgentOptions) -> Result<Option<SshOptions<'_>>, String> {
-    let own_server = options.server.is_some()
+/// Whether options name a server, or a way to start one.
+fn names_server(options: &AgentOptions) -> bool {
+    options.ssh.is_some()
+        || options.server.is_some()
         || options.fingerprint.is_some()
         || options.credentials.is_some()
-        || options.key.is_some();
+        || options.key.is_some()
+}
+
+/// The options that begin with `--ssh`, if they are given.
+fn ssh_options(options: &AgentOptions) -> Result<Option<SshOptions<'_>>, String> {
+    let own_server = names_server(&AgentOptions {
+        ssh: None,
+        ..options.clone()
+    });
     let more = [
         &options.ssh_command,
         &options.ssh_fathom,
@@ -163,10 +180,8 @@ fn ssh_options(options: &AgentOptions) -> Result<Option<SshOptions<'_>>, String>
     }
 }
 
-/// A server that exists, and the key of `--key`.
-pub(super) fn server_and_key(
-    options: &AgentOptions,
-) -> Result<(Server, Option<SigningKey>), String> {
+/// The way through a server that exists, with the key of `--key`.
+pub(super) fn way_to_server(options: &AgentOptions) -> Result<Way, String> {
     let fingerprint = options
         .fingerprint
         .as_deref()
@@ -182,7 +197,7 @@ pub(super) fn server_and_key(
     let key = key
         .map(|file| signing_key(Path::new(file), "run"))
         .transpose()?;
-    Ok((server, key))
+    Ok(Way::to_server(server, key))
 }
 
 /// The agents that have a job.
@@ -260,11 +275,12 @@ pub(super) fn signing_key(path: &Path, command: &str) -> Result<SigningKey, Stri
 
 /// The plan as one host sees it, and the job for it.
 fn planned(
+    session: &Session,
     line: &Line,
     variables: BTreeMap<String, String>,
     earlier: Option<&Job>,
 ) -> Result<(Planned, Job), String> {
-    let machine = Noting::new(variables.clone(), earlier);
+    let machine = Noting::new(session, variables.clone(), earlier);
     let planned = plan(&line.invocation, &machine, &machine).map_err(|problems| {
         let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
         lines.join("\n")
@@ -313,7 +329,11 @@ pub(super) fn named(all: &[&str]) -> String {
 ///
 /// # Errors
 /// When no host returned one.
-pub(super) fn merged(plan: &Plan, results: Vec<HostResult>) -> Result<Recording, String> {
+pub(super) fn merged(
+    session: &Session,
+    plan: &Plan,
+    results: Vec<HostResult>,
+) -> Result<Recording, String> {
     let hosts: Vec<ReceivedHost> = results.into_iter().map(received).collect();
     let reasons: Vec<String> = hosts
         .iter()
@@ -322,7 +342,10 @@ pub(super) fn merged(plan: &Plan, results: Vec<HostResult>) -> Result<Recording,
     if reasons.len() == hosts.len() {
         return Err(reasons.join("\n"));
     }
-    merge(plan, hosts).map_err(|error| error.to_string())
+    let mut recording = merge(plan, hosts).map_err(|error| error.to_string())?;
+    let simulated = session.hosts().map(|hosts| hosts.describe());
+    recording.messages.splice(0..0, simulated);
+    Ok(recording)
 }
 
 /// The recording of a host from the parts that it sent while the load ran: its plan, then intervals.

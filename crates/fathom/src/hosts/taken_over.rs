@@ -9,8 +9,8 @@ use fathom_model::{CellContent, Findings, Personality, Run, StoredCell};
 use fathom_plan::{Invocation, parse_args};
 use fathom_store::Store;
 
-use super::run::{merged, named, server_and_key};
-use super::{SERVER_VARIABLE, host_name};
+use super::run::{merged, named, way_to_server};
+use super::{SERVER_VARIABLE, VERSION, controller_name};
 use crate::measure::outputs_excluding_targets;
 use crate::output::Output;
 use crate::print::note_line;
@@ -93,15 +93,17 @@ pub fn resume(
     };
     let plan = start.plan;
     interrupts();
-    let (server, key) = server_and_key(&invocation.agents)?;
-    let name = format!("{} (process {})", host_name(), std::process::id());
+    let way = way_to_server(&invocation.agents)?;
     let text = |error: HostsError| error.to_string();
-    let controller = Controller::resume(server, &name, env!("CARGO_PKG_VERSION"), of_run(SESSION)?)
-        .map_err(text)?;
+    let connection = way.connect().map_err(text)?;
+    let name = controller_name();
+    let controller =
+        Controller::resume(connection, &name, VERSION, of_run(SESSION)?).map_err(text)?;
+    let session = Session::on_this_machine();
     let outputs = outputs_excluding_targets(&plan);
     let results = controller.take_over(
         &names,
-        key.as_ref(),
+        way.key.as_ref(),
         &|| interrupts().load(Relaxed),
         &mut |phase| {
             let what = match phase {
@@ -114,7 +116,7 @@ pub fn resume(
     );
     let mut recording = results
         .map_err(text)
-        .and_then(|results| merged(&plan, results))
+        .and_then(|results| merged(&session, &plan, results))
         .map_err(|reasons| format!("{} has no result: {reasons}", run.id))?;
     recording.messages.push(format!(
         "the controller of this run was killed ({}); `fathom resume` fetched what {} had recorded",
@@ -122,7 +124,6 @@ pub fn resume(
         named(&names.iter().map(String::as_str).collect::<Vec<_>>())
     ));
     let mut output = Output::open(&invocation.reporting, &outputs)?;
-    let session = Session::on_this_machine();
     let writer = RunWriter::resume(&session, "fathom resume", store, run.id)
         .map_err(|error| error.to_string())?;
     finish(&invocation, recording, &mut output, &outputs, writer)

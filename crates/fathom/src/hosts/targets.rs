@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_cli::HostsOptions;
 use fathom_model::Bytes;
+use fathom_plan::HostInfo as _;
 
 use super::HOST_VARIABLE;
 use crate::experiment_target::{ExperimentTarget, TargetRequest};
@@ -22,7 +23,7 @@ pub fn resolve_target_of(
     request: TargetRequest<'_>,
 ) -> Result<ExperimentTarget, String> {
     match hosts.hosts {
-        Some(_) => resolve_target(request),
+        Some(_) => resolve_target(session, request),
         None if request.path.to_string_lossy().contains(HOST_VARIABLE) => Err(format!(
             "{}: {HOST_VARIABLE} needs --hosts",
             request.path.display()
@@ -35,9 +36,13 @@ pub fn resolve_target_of(
 ///
 /// # Errors
 /// When nothing may be written, and the path is a directory.
-fn resolve_target(request: TargetRequest<'_>) -> Result<ExperimentTarget, String> {
+fn resolve_target(
+    session: &Session,
+    request: TargetRequest<'_>,
+) -> Result<ExperimentTarget, String> {
     let path = request.path;
-    let is_directory = path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.is_dir();
+    let is_directory =
+        path.as_os_str().as_encoded_bytes().ends_with(b"/") || session.is_directory(path);
     if is_directory && request.read_only {
         return Err(format!(
             "{} is a directory, and --read-only creates no file in it: give a file or a device to read",
@@ -101,12 +106,13 @@ mod tests {
     /// A directory gets a file of each host, which is written and removed; anything else exists there and is only read.
     #[test]
     fn a_directory_gets_a_file_for_each_host() {
-        let made = resolve_target(request("/not/here/")).expect("a directory");
+        let resolve = |request| resolve_target(&Session::on_this_machine(), request);
+        let made = resolve(request("/not/here/")).expect("a directory");
         assert_eq!(
             (made.file.to_str(), made.writes && made.made),
             (Some("/not/here/fathom-sweep-${FATHOM_HOST}.data"), true)
         );
-        let device = resolve_target(request("/dev/nvme0n1")).expect("a device");
+        let device = resolve(request("/dev/nvme0n1")).expect("a device");
         assert_eq!(
             (device.size, device.writes, device.made),
             (None, false, false)
@@ -115,7 +121,7 @@ mod tests {
             read_only: true,
             ..request("/not/here/")
         };
-        assert!(resolve_target(read_only).is_err());
+        assert!(resolve(read_only).is_err());
     }
 
     #[test]

@@ -10,6 +10,7 @@ use fathom_device::{
     MountedAt, NotATarget, Owner, Permit, RelatedDevice, Relation, ScratchDevice, ScratchId,
     ScratchList, Target, TargetFacts, Use, UseKind,
 };
+use fathom_hosts::{Simulation, WallClock};
 use fathom_linux::{CommitError, CommitLoad, CommitMethod, CommitResult};
 use fathom_load::{LoadError, RunHooks};
 use fathom_model::{
@@ -18,7 +19,8 @@ use fathom_model::{
 };
 use fathom_plan::HostInfo;
 use fathom_sim::{
-    FileNode, FileTree, Node, SimCommits, SimHost, Volume, VolumeKind, run_load, unsupported,
+    FileNode, FileTree, Node, SharedTime, SimCommits, SimHost, Volume, VolumeKind, run_load,
+    unsupported,
 };
 
 use super::{
@@ -59,10 +61,15 @@ pub struct SimMachine {
 }
 
 impl SimMachine {
-    /// The machine that results call `identity`.
-    pub fn new(machine: fathom_sim::Machine, identity: Simulated) -> SimMachine {
+    /// The machine that results call `identity`, alone or as one of several in a simulation.
+    pub fn new(
+        machine: fathom_sim::Machine,
+        identity: Simulated,
+        simulation: Option<&Arc<Simulation>>,
+    ) -> SimMachine {
         let cpus = machine.cpus;
-        let host = Arc::new(SimHost::of_machine(machine, START_UNIX_NS));
+        let shared = simulation.map(|one| Arc::new(TimeOf(Arc::clone(one))) as Arc<dyn SharedTime>);
+        let host = Arc::new(SimHost::of_machine(machine, START_UNIX_NS, shared));
         let facts = SimFacts {
             host: Arc::clone(&host),
             cpus: cpus.unwrap_or(DEFAULT_CPUS),
@@ -77,8 +84,13 @@ impl SimMachine {
         }
     }
 
-    fn elapsed(&self) -> Nanos {
-        self.host.now()
+    /// Its wall clock at a time of its simulation.
+    pub fn wall_clock(&self) -> WallClock {
+        let host = Arc::clone(&self.host);
+        Arc::new(move |now: Duration| {
+            let now = Nanos::new(now.as_nanos() as u64);
+            Duration::from_nanos(host.unix_ns_at(now))
+        })
     }
 
     /// What the guard knows of a name.
@@ -138,6 +150,19 @@ impl SimMachine {
             Node::Nowhere => return None,
         };
         Some((position, files.volumes().get(position)?.clone()))
+    }
+}
+
+/// The time of a simulation as its machines share it.
+struct TimeOf(Arc<Simulation>);
+
+impl SharedTime for TimeOf {
+    fn now(&self) -> Nanos {
+        Nanos::new(self.0.now().as_nanos() as u64)
+    }
+
+    fn wait_until(&self, at: Nanos) {
+        self.0.sleep_until(Duration::from_nanos(at.get()));
     }
 }
 
@@ -291,12 +316,11 @@ impl Machine for SimMachine {
     }
 
     fn now(&self) -> Instant {
-        self.started + Duration::from_nanos(self.elapsed().get())
+        self.started + Duration::from_nanos(self.host.now().get())
     }
 
     fn unix_now_ns(&self) -> u64 {
-        let between_runs = self.host.unix_now_ns();
-        between_runs.unwrap_or(START_UNIX_NS.saturating_add(self.elapsed().get()))
+        self.host.unix_ns_at(self.host.now())
     }
 
     fn check_plan(&self, plan: &Plan) -> Result<(), String> {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fathom_analyse::{ReadyPace, ReadySession, ready_on_hosts, ready_result, ready_sentence};
 use fathom_cli::ReadyArgs;
@@ -11,7 +11,7 @@ use fathom_model::{
     Nanos, Plan, ReadyCheck, ReadyCheckResult, ReadyEstimate, ReadyFigure, ReadyLimit, ReadyMetric,
     ReadyResult, ReadyVerdict, Recording,
 };
-use fathom_plan::{PlannedCell, Profile, ProfilePlace, ProfileStep, profile_place};
+use fathom_plan::{HostInfo as _, PlannedCell, Profile, ProfilePlace, ProfileStep, profile_place};
 use serde_json::{Value, json};
 
 use super::{
@@ -212,7 +212,8 @@ pub fn check(
     mut profile: Profile,
     path: &Path,
 ) -> Result<Outcome, String> {
-    let is_directory = path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.is_dir();
+    let is_directory =
+        path.as_os_str().as_encoded_bytes().ends_with(b"/") || session.is_directory(path);
     let absolute =
         std::path::absolute(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let marked = absolute
@@ -271,9 +272,9 @@ impl ReadyHosts<'_> {
         let all = self.profile.steps.len() as u32;
         for (number, step) in (0_u32..).zip(&self.profile.steps) {
             let time = (left / (all - number)).max(Duration::from_secs(1));
-            let started = Instant::now();
+            let started = self.session.now();
             self.step(step, time, fleet, &mut answers)?;
-            left = left.saturating_sub(started.elapsed().min(time));
+            left = left.saturating_sub(self.session.elapsed(started).min(time));
             if interrupts().load(Relaxed) > 0 {
                 note_line!("fathom ready: interrupted; no verdict");
                 return Ok(Outcome::Interrupted);
@@ -311,7 +312,7 @@ impl ReadyHosts<'_> {
             job_file: text.clone(),
             ..PlannedCell::default()
         };
-        let (plan, _): (Plan, _) = hosts::plan_cell(&cell)?;
+        let (plan, _): (Plan, _) = hosts::plan_cell(self.session, &cell)?;
         let pace = pace_of(step, time);
         let writer = begin_step(
             self.session,

@@ -87,7 +87,7 @@ fn begin(session: &Session, args: SearchArgs, arguments: &[String]) -> Result<Ou
 pub fn resume(run: &Run, store: Store, resume: &ResumeArgs) -> Result<Outcome, String> {
     let saved = Saved::read(&run.experiment.plan);
     let mut args = SearchArgs::read(&enter_directory(&saved)?)?;
-    let session = &Session::open(&args.machine())?;
+    let session = &Session::open(&args.machine(), args.hosts())?;
     let stored = StoreWriter::resume(session, store, run)?;
     check_observers(&resume.observers)?;
     args.common.continue_with(resume);
@@ -120,7 +120,7 @@ impl<'a> Prepared<'a> {
     ) -> Result<Prepared<'a>, String> {
         let base = base(&args, job_file, targets.first())?;
         let (plan, _) = match &fleet {
-            Some(_) => hosts::plan_cell(&with_time(&base))?,
+            Some(_) => hosts::plan_cell(session, &with_time(&base))?,
             None => plan_cell(session, &with_time(&base)).map_err(|error| error.to_string())?,
         };
         let mix = search_mix(&plan).map_err(|error| error.to_string())?;
@@ -199,8 +199,7 @@ impl<'a> Prepared<'a> {
             !answer.stopped_early || answer.load.zip(answer.exceeded).is_some()
         });
         let partial = if has_bracket { printed } else { Outcome::Bad };
-        // The cell that did not fit into the budget remains as well.
-        Ok(experiment.outcome(cells.remaining() + 1, printed, partial))
+        Ok(experiment.outcome(cells.remaining(), printed, partial))
     }
 
     fn print_result(&self, cells: &SearchCells) -> Outcome {

@@ -47,7 +47,7 @@ pub fn command(arguments: &[String]) -> Outcome {
 pub fn resume(run: &Run, store: Store, resume: &ResumeArgs) -> Result<Outcome, String> {
     let saved = Saved::read(&run.experiment.plan);
     let mut args = SuiteArgs::read(&enter_directory(&saved)?)?;
-    let session = &Session::open(&args.machine())?;
+    let session = &Session::open(&args.machine(), args.hosts())?;
     let stored = StoreWriter::resume(session, store, run)?;
     check_observers(&resume.observers)?;
     args.common.continue_with(resume);
@@ -408,7 +408,7 @@ fn cell_plan(
     on_hosts: bool,
 ) -> Result<Plan, String> {
     let planned = if on_hosts {
-        hosts::plan_cell(cell)
+        hosts::plan_cell(session, cell)
     } else {
         plan_cell(session, cell).map_err(|error| error.to_string())
     };

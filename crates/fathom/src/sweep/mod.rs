@@ -68,7 +68,7 @@ fn begin(session: &Session, args: SweepArgs, arguments: &[String]) -> Result<Out
 pub fn resume(run: &Run, store: Store, resume: &ResumeArgs) -> Result<Outcome, String> {
     let saved = Saved::read(&run.experiment.plan);
     let mut args = SweepArgs::read(&enter_directory(&saved)?)?;
-    let session = &Session::open(&args.machine())?;
+    let session = &Session::open(&args.machine(), args.hosts())?;
     let stored = StoreWriter::resume(session, store, run)?;
     check_observers(&resume.observers)?;
     args.common.continue_with(resume);
@@ -196,7 +196,7 @@ impl<'a> Prepared<'a> {
         for position in self.sweep.positions() {
             let cell = self.sweep.cell(&position);
             let planned = match self.fleet {
-                Some(_) => hosts::plan_cell(&cell),
+                Some(_) => hosts::plan_cell(self.session, &cell),
                 None => plan_cell(self.session, &cell).map_err(|problems| problems.to_string()),
             };
             let (plan, _) = planned.map_err(|problems| format!("{}: {problems}", cell.key))?;

@@ -5,6 +5,7 @@ mod experiments;
 mod faults;
 mod namespaces;
 mod resume;
+mod simulated;
 mod ssh;
 mod stream;
 

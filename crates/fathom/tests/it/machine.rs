@@ -194,6 +194,28 @@ fn run_tells_what_limits_it() {
     }
 }
 
+/// Two hosts, each with a machine of the file, are ready at once: their load starts after the 300 ms that an order has to arrive.
+#[test]
+fn hosts_twice() {
+    let (json, code) = twice("run job.fio --hosts=a,b", true);
+    let iops = |job: usize| number(&json, &format!("/jobs/{job}/read/iops"));
+    assert_eq!((iops(0), iops(1), code), (10_000.0, 10_000.0, 0));
+    for job in ["/jobs/0/job_start", "/jobs/1/job_start"] {
+        assert_eq!(number(&json, job), 1_767_225_600_300.0);
+    }
+}
+
+#[test]
+fn experiments_of_hosts_twice() {
+    for line in [
+        "quick /data --runtime=10s",
+        "sweep job.fio --axis=iodepth=1,2",
+    ] {
+        let (json, code) = twice(&format!("{line} --hosts=a,b"), true);
+        assert_eq!(code, 0, "{line}: {json}");
+    }
+}
+
 #[test]
 fn fio_twice() {
     let left = same_twice("fio job.fio --output-format=json", false);
@@ -334,12 +356,12 @@ fn mistakes_of_a_machine_name_the_line() {
         ("run job.fio --seed=2", "--seed needs --machine"),
         ("run job.fio --machine=nvme", "unknown model 'nvme'"),
         (
-            "run job.fio --machine=nvme-ssd --hosts=a",
-            "leave out the other hosts",
+            "run job.fio --machine=nvme-ssd --hosts=all",
+            "--hosts has names",
         ),
         (
-            "quick . --machine=nvme-ssd --hosts=a",
-            "leave out the other hosts",
+            "quick . --machine=nvme-ssd --hosts=a --nats=nats://h",
+            "leave out --nats",
         ),
     ] {
         let refused = run_in(&directory, line).expect(2);

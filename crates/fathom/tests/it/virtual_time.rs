@@ -262,7 +262,7 @@ fn readiness_is_judged_right_and_early() {
     }
 }
 
-const READS_PROFILE: &str = r#"schema = 1
+pub const READS_PROFILE: &str = r#"schema = 1
 name = "log"
 title = "A log"
 sources = ["these tests"]
@@ -281,6 +281,22 @@ limit = "10ms"
 advice = "use a faster disk"
 source = "these tests"
 "#;
+
+/// Each of four cells takes a second of the budget.
+///
+/// Regression 1494: the cell that did not fit into the budget did not count as one that was not measured. With one cell left, the sweep said
+/// that all were measured.
+#[test]
+fn a_budget_leaves_the_cells_that_do_not_fit() {
+    for (budget, left) in [(1, 3), (2, 2), (3, 1)] {
+        let line = format!(
+            "sweep /dev/x --axis=iodepth=1,2,4,8 --set=runtime=1 --set=ramp_time=0 --budget={budget}s --no-store"
+        );
+        let err = on_one_server(&line).err;
+        let said = format!("the budget is used up; cells not measured: {left}");
+        assert!(err.contains(&said), "{budget} s: {err}");
+    }
+}
 
 /// Twelve rows in 10 s. The time of a row is planned as ramp and runtime; the I/O that is in service at its end completes, and so do the
 /// others of its depth: the row takes whole milliseconds, and one for each I/O that is in flight beside the last one.

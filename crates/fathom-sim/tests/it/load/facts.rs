@@ -98,7 +98,31 @@ fn the_conditions_have_what_happened_in_each_quarter_of_a_second() {
             .iter()
             .all(|limit| limit.per_second == 5_000 && limit.ios)
     );
-    assert_eq!(machine.unix_now_ns(), Some(1_000_100_000 - 5_000));
+    assert_eq!(machine.unix_ns_at(machine.now()), 1_000_100_000 - 5_000);
+}
+
+/// Regression 1490: shares of nothing were minus zero: "-0.0% of CPU time stolen".
+#[test]
+fn what_did_not_happen_has_no_sign() {
+    let machine = machine_with(SERVER, Vec::new());
+    run(&machine, plan(vec![job("/dev/sim0", 1)]));
+    let host = machine.host_recording().expect("no run");
+    let samples = machine.conditions().expect("no run").telemetry.samples;
+    let pressures = samples.iter().map(|sample| sample.memory_pressure);
+    let shares = pressures.chain([host.steal_percent]);
+    assert!(
+        shares
+            .map(|share| share.map(f64::to_bits))
+            .all(|share| share == Some(0))
+    );
+}
+
+/// Regression 1491: a wall clock that was set at time zero was never set.
+#[test]
+fn a_wall_clock_may_be_wrong_from_the_start() {
+    let machine = machine_with(SERVER, vec![Event::clock_steps(ms(0), 250_000_000)]);
+    let recording = run(&machine, plan(vec![job("/dev/sim0", 1)]));
+    assert_eq!(recording.started_unix_ns, 250_000_000);
 }
 
 /// A machine goes on: the event at 1.5 s is in the middle of the second run.

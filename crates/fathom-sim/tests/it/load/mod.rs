@@ -4,3 +4,4 @@ mod events;
 mod facts;
 mod plans;
 mod scheduling;
+mod shared_time;
