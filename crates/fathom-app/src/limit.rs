@@ -135,11 +135,13 @@ fn of_device(spec: &AppSpec, measured: &Measured, at: &Circumstances, share: &st
     };
     let per = |count: u64| count as f64 / measured.transactions as f64;
     let mean = |time: u64, count: u64| duration(time as f64 / count.max(1) as f64);
-    let reads = per(disk.reads);
+    // The counters of a device are those of all programs, and what the engine read from devices is its own.
+    let own_share = (measured.device_read_bytes as f64 / disk.read_bytes.max(1) as f64).min(1.0);
+    let reads = per(disk.reads) * own_share;
     // Writes of the log that wait for a flush are slow as writes; reads that wait are in the time of the reads.
     let waited = measured.elapsed_ns as f64 * measured.activity.device as f64
         / measured.activity.samples() as f64;
-    if reads >= LEAST_READS && disk.read_ns as f64 >= 0.5 * waited {
+    if reads >= LEAST_READS && disk.read_ns as f64 * own_share >= 0.5 * waited {
         let sentence = format!(
             "Reads of data limit it: in {share} a client waited for the device; a transaction reads {reads:.2} times from {} at {} each.",
             disk.name,
@@ -238,7 +240,9 @@ mod tests {
         }
         let mut reading = measured(900, 50, 50);
         reading.disks[0].reads = 3000;
+        reading.disks[0].read_bytes = 3000 * 4096;
         reading.disks[0].read_ns = 9_000_000_000;
+        reading.device_read_bytes = 3000 * 4096;
         let reads = Limit::of(&spec(), &reading, &at());
         assert_eq!(reads.kind, LimitKind::Reads);
         assert!(
@@ -246,6 +250,10 @@ mod tests {
             "{}",
             reads.sentence
         );
+        // Regression 1475: reads of other programs from the same device were named as the limit of a database that read nothing.
+        let mut beside = reading.clone();
+        beside.device_read_bytes = 4096;
+        assert_eq!(Limit::of(&spec(), &beside, &at()).kind, LimitKind::Log);
         let cpu = Limit::of(&spec(), &measured(100, 800, 100), &at());
         assert_eq!(cpu.kind, LimitKind::Cpu);
         assert!(cpu.sentence.contains("1.90 of 2 CPUs"), "{}", cpu.sentence);

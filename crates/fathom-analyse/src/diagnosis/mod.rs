@@ -44,6 +44,8 @@ const MAX_WAITED_SHARE: f64 = 0.1;
 /// With more in flight on average, many I/Os of a planned rate meet another one in the target, and one rate does not tell whether they wait
 /// for it.
 const MAX_IN_FLIGHT_ALONE: f64 = 0.5;
+/// Where the fastest I/O takes this share of the mean, waiting is at most the rest.
+const MIN_EVEN_SHARE: f64 = 0.95;
 /// With more of the queue depth in flight, the I/Os take more time than the pauses.
 const MAX_IN_FLIGHT_SHARE_OF_PAUSES: f64 = 0.5;
 /// Stolen CPU time below this share cannot explain more than a tenth of the time, so that it is no cause.
@@ -215,7 +217,10 @@ fn kept_up_rate(evidence: &Evidence) -> Option<Diagnosis> {
         ),
     );
     let in_flight = entry.little.in_flight;
-    if in_flight > MAX_IN_FLIGHT_ALONE {
+    // The first one found an empty queue, so that none waited for longer than it took more than the fastest.
+    let clat = &entry.directions[main].clat;
+    let is_even = clat.min as f64 >= MIN_EVEN_SHARE * clat.mean;
+    if in_flight > MAX_IN_FLIGHT_ALONE && !is_even {
         diagnosis.certainty = Certainty::Likely;
         diagnosis.settled_by = Some("the same load at half the rate".to_owned());
         diagnosis.evidence_against = vec![format!(
