@@ -12,6 +12,8 @@ use crate::pace::Pace;
 
 /// errno of a full file system.
 const ENOSPC: i32 = 28;
+/// Why a cell has no figures whose load ended early and which nobody interrupted.
+const ENDED_ALONE: &str = "hosts did not hear their controller and ended the load";
 
 /// Decides which cell comes next. A source must return the same cells again when it learns the same figures: that is how a
 /// run is resumed.
@@ -146,7 +148,10 @@ fn run_cells(
             Ok(measured) if measured.findings.end != RunEnd::Completed => {
                 store.save(&cell, &measured)?;
                 observer.cell_finished(&position, &cell, Ok(&measured));
-                return Ok(Ended::Interrupted);
+                if runner.is_interrupted() {
+                    return Ok(Ended::Interrupted);
+                }
+                source.learn(&cell, Err(ENDED_ALONE));
             }
             Ok(measured) if measured.figures.error == ENOSPC => {
                 let reason = format!(

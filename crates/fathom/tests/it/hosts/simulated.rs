@@ -363,7 +363,6 @@ fn readiness_is_that_of_the_worst_host() {
     .expect("a profile");
     let line = "ready log /data/ --profiles=. --hosts=a,b --machine=machine.toml --no-store --quiet --runtime=20s --json";
     let ran = run_in(&directory, line);
-    println!("{}\n{}", ran.out, ran.err);
     let json = ran.expect(1).json();
     assert_eq!(json.text("/verdict"), "fail");
 }
@@ -448,6 +447,21 @@ fn a_lost_host_is_back_in_the_next_cell() {
     assert_eq!(cells.len(), 3, "{}", ran.err);
     assert!(cells[0].0);
     assert_eq!(cells[1..], [(false, 10_000.0); 2]);
+}
+
+/// All hosts lose the controller in the first cell, for longer than the lease: that cell has no figures, the next one has.
+///
+/// Regression 1495: the sweep ended with exit code 130, as if the user had interrupted it.
+#[test]
+fn a_cell_without_a_controller_is_not_an_interrupt() {
+    let directory = machine("[[event]]\nat = \"2300ms\"\ncut_network = \"3s\"\n");
+    job_file(&directory, "runtime=6\nfilename=/data/x\n[r]\n");
+    let line =
+        "sweep job.fio --axis=iodepth=1,4 --hosts=a,b --machine=machine.toml --no-store --json";
+    let json = run_in(&directory, line).expect(0).json();
+    let failed = json.text("/cells/0/failed");
+    assert!(failed.contains("did not hear their controller"), "{failed}");
+    assert_eq!(json.number("/cells/1/iops"), 10_000.0);
 }
 
 /// A host with half of the rate of the others does not straggle; one with less does. Of devices of two models the result says so.
