@@ -146,7 +146,7 @@ impl EventEntry<'_> {
         if self.has_network {
             return self.time(name, None);
         }
-        let problem = "one host alone needs no network: give --hosts";
+        let problem = "one host alone needs no network: `fathom run --hosts=a,b` has several";
         Err(self.params.error(name, problem))
     }
 

@@ -231,7 +231,7 @@ fn read_tables_of<T>(
             let (_, value) = entries.remove(position);
             let named = value.get_ref().as_str().unwrap_or_default();
             let problem = match host {
-                None => "host needs a run on several hosts (--hosts)".to_owned(),
+                None => "host needs several hosts: `fathom run --hosts=a,b`".to_owned(),
                 Some(host) if named == host.name => String::new(),
                 Some(host) if host.all.iter().any(|one| one == named) => return Ok(None),
                 Some(host) => format!("no host '{named}'; the run has {}", host.all.join(", ")),
