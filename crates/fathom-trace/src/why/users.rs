@@ -115,7 +115,8 @@ fn with_shares(mut users: Vec<User>) -> Vec<User> {
     users
 }
 
-/// A process that starts one program after the other is one user with them. The first process of a machine or container collects
+/// A process that starts one program after the other is one user with those that it started meanwhile. One that was there before stands
+/// for itself, and may be the one that is asked for. The first process of a machine or container collects
 /// processes that it did not start.
 fn join_children(evidence: &WhyEvidence, users: &mut Vec<User>) {
     let starters = users.iter().filter(|user| user.started_others);
@@ -126,7 +127,10 @@ fn join_children(evidence: &WhyEvidence, users: &mut Vec<User>) {
     for starter in starters {
         let is_child = |user: &User| {
             let process = evidence.after.processes.get(&user.pid);
-            process.is_some_and(|process| process.parent == starter) && !user.started_others
+            let is_new = !evidence.before.processes.contains_key(&user.pid);
+            is_new
+                && process.is_some_and(|process| process.parent == starter)
+                && !user.started_others
         };
         let children: Vec<User> = users.extract_if(.., |user| is_child(user)).collect();
         let Some(starter) = users.iter_mut().find(|user| user.pid == starter) else {

@@ -310,12 +310,10 @@ fn the_second_member_of_a_mounted_btrfs() {
         one.path().display(),
         two.path().display()
     ));
-    let _mount = Mount::existing(
-        one.path(),
-        FsKind::Btrfs,
-        &format!("device={}", two.path().display()),
-    )
-    .expect("mounted");
+    let options = format!("device={},commit=3600", two.path().display());
+    let mount = Mount::existing(one.path(), FsKind::Btrfs, &options).expect("mounted");
+    // What the mount itself changed is written now, and the next time after an hour: a change of the image is one by fathom.
+    sh(&format!("sync -f {}", mount.path().display()));
     assert_refused(two.path(), &image, &["btrfs"]);
 }
 

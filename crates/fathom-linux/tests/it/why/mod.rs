@@ -257,6 +257,15 @@ fn a_neighbour_that_writes_by_the_page_cache() {
         answer(name, &writer).uses[0],
         "bash (pid 810) with what it started: 99.22 % of the bytes, 0 bytes read and 1000 MiB written"
     );
+    // One that was there before stands for itself: 943,718,400 of 1,048,576,000 + 8,192,000 bytes are 89.30 %.
+    let mut older = writer;
+    older[0].1 = "810 bash S own=0\n812 dd D parent=810\n50 kworker/u8:1 S parent=2\n";
+    let uses = answer(name, &older).uses;
+    assert!(
+        uses[0].starts_with("bash (pid 810) with what it started: 89 %"),
+        "{uses:?}"
+    );
+    assert!(uses[1].starts_with("dd (pid 812): 9.9 %"), "{uses:?}");
     // Of the written bytes another program has a fifth: whose writes were in the way is not sure.
     let mut two = writer;
     two[1].1 =

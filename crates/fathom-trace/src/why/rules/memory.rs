@@ -14,6 +14,8 @@ const PAGES_PER_FAULT: f64 = 8.0;
 /// Share of what devices read that is read again from which on memory matters. The kernel counts only pages that come back while those
 /// dropped after them are few, so that the true share is larger (`lru_gen_refault` in `mm/workingset.c`).
 const MIN_READ_SHARE: f64 = 0.25;
+/// Share of the pages that the faults of a process explain from which on they are its own: both counters are not read at once.
+const MIN_EXPLAINED_SHARE: f64 = 0.9;
 /// Share of the limit of a group from which on its memory is full.
 const FULL_SHARE: f64 = 0.95;
 
@@ -39,7 +41,7 @@ pub(super) fn swap(facts: &Facts) -> Option<WhyFinding> {
         return None;
     }
     let swapped_in = pages * evidence.page_bytes as f64;
-    let explains = faults * PAGES_PER_FAULT >= pages;
+    let explains = faults * PAGES_PER_FAULT >= MIN_EXPLAINED_SHARE * pages;
     let device = evidence
         .swap
         .iter()
