@@ -137,17 +137,24 @@ fn other_depths_of_the_load_tell_what_limits_it() {
 /// for it.
 #[test]
 fn a_planned_rate_with_overlapping_ios_is_no_fact() {
-    let diagnosis = |milliseconds: u64| {
-        let recording = open_loop_of(milliseconds * 1_000_000);
-        let entry = findings(&recording).entries.remove(0);
+    let diagnosis = |recording: &Recording| {
+        let entry = findings(recording).entries.remove(0);
         entry.diagnosis.expect("a diagnosis")
     };
-    let alone = diagnosis(2);
+    let alone = diagnosis(&open_loop());
     assert_eq!(
         (alone.cause, alone.certainty),
         (LimitCause::PlannedRate, Certainty::Fact)
     );
-    let overlapping = diagnosis(4);
+    // All take as long as the first, which found an empty queue: none waits.
+    let even = diagnosis(&open_loop_of(4 * MS));
+    assert_eq!(even.certainty, Certainty::Fact);
+    // One of 2 ms: the others may wait for half of their time.
+    let mut uneven = open_loop_of(4 * MS);
+    uneven.jobs[0].directions[Direction::Read]
+        .clat
+        .record(2 * MS);
+    let overlapping = diagnosis(&uneven);
     assert_eq!(
         (overlapping.cause, overlapping.certainty),
         (LimitCause::PlannedRate, Certainty::Likely)
