@@ -27,7 +27,7 @@ pub type WallClock = Arc<dyn Fn(Duration) -> Duration + Send + Sync>;
 pub struct SimulatedHost {
     /// How far its clocks are ahead of the time of the simulation.
     pub ahead: Duration,
-    /// Its wall clock.
+    /// The wall clock of the host by the time of the simulation.
     pub wall: WallClock,
     /// What happens to messages that leave in a span of time, both ways: they take so long, or are lost.
     pub network: Vec<(Range<Duration>, Option<Duration>)>,
@@ -185,7 +185,7 @@ impl Simulation {
         })
     }
 
-    /// Its time.
+    /// The simulated time since the begin of the simulation.
     #[must_use]
     pub fn now(&self) -> Duration {
         lock(&self.state).now

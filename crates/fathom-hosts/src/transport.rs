@@ -13,11 +13,11 @@ use crate::time::{Bell, Clock, SystemClock, lock};
 /// A received message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Its subject.
+    /// The subject to which it was sent.
     pub subject: String,
     /// Where an answer goes.
     pub reply: Option<String>,
-    /// Its content.
+    /// The bytes of the message.
     pub payload: Vec<u8>,
     /// When it arrived, by the clock of the receiver, nanoseconds.
     pub at: u64,

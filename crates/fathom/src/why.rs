@@ -18,6 +18,7 @@ use fathom_trace::{
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use self::events::Events;
+use self::scope::find_scope;
 use crate::cli;
 use crate::limits::VOLUMES;
 use crate::observe::own_cpu_ns;
@@ -25,14 +26,16 @@ use crate::outcome::Outcome;
 use crate::print::{note_line, print_to, set_quiet};
 use crate::screen;
 
-/// Without an option.
-const RUNTIME: Duration = Duration::from_secs(10);
+/// Time of the observation where neither an option nor a command sets it.
+const DEFAULT_RUN_TIME: Duration = Duration::from_secs(10);
+/// Looks that are kept of a long command.
+const MAX_KEPT_LOOKS: usize = 256;
 /// Between two looks at waiting threads.
 const LOOK_INTERVAL_NS: u64 = 500_000_000;
 /// Between two readings of the trace.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// A command that was killed by a signal has this plus its number, as in shells.
-const KILLED: i32 = 128;
+/// The exit code of a command that was killed by a signal is this plus the number of the signal, as in shells.
+const SIGNAL_EXIT_CODE_BASE: i32 = 128;
 
 /// Looks, and answers.
 pub fn command(arguments: &[String]) -> Outcome {
@@ -44,9 +47,9 @@ pub fn command(arguments: &[String]) -> Outcome {
 
 fn answer(args: &WhyArgs) -> Result<Outcome, String> {
     let mut reader = WhyReader::default();
-    let (scope, note) = scope::of(args, &reader)?;
+    let (scope, note) = find_scope(args, &reader)?;
     let signals = interrupts();
-    let runtime = args.runtime.unwrap_or(RUNTIME);
+    let runtime = args.runtime.unwrap_or(DEFAULT_RUN_TIME);
     let mut pids = scope.pids.clone();
     reader.read_first(&pids);
     // What a short command does is counted from before its start.
@@ -113,7 +116,9 @@ fn exit_code(child: &mut Child) -> u8 {
     let Ok(status) = child.wait() else {
         return u8::MAX;
     };
-    let code = status.code().or_else(|| Some(KILLED + status.signal()?));
+    let code = status
+        .code()
+        .or_else(|| Some(SIGNAL_EXIT_CODE_BASE + status.signal()?));
     code.and_then(|code| u8::try_from(code).ok())
         .unwrap_or(u8::MAX)
 }
@@ -198,8 +203,7 @@ impl Watch {
 
     /// Keeps the looks of a long command bounded: every second one, and from then on half as often.
     fn forget_half(&mut self) {
-        const MOST: usize = 256;
-        if self.looks.len() >= MOST {
+        if self.looks.len() >= MAX_KEPT_LOOKS {
             self.look_interval *= 2;
             let mut at = 0;
             self.looks.retain(|_| {

@@ -37,7 +37,7 @@ pub struct ObserveArgs {
     pub path: Option<PathBuf>,
     /// Watch this process; can be repeated
     ///
-    /// Its I/O counts, that of other processes does not. Writes through the page cache are submitted later by threads of the kernel and do not count.
+    /// Only the I/O of this process counts. Writes through the page cache are submitted later by threads of the kernel and do not count.
     #[arg(long, value_name = "PID", help_heading = "Processes")]
     pub pid: Vec<u32>,
     /// Only the I/O of processes in this control group and those below it

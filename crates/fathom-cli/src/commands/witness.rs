@@ -31,7 +31,7 @@ pub struct WitnessArgs {
     pub command: Vec<String>,
     /// Watch this process; can be repeated
     ///
-    /// Its I/O counts, such as that of the server of a benchmark, with the processes that it starts, beside the command.
+    /// The I/O of this process and of those that it starts, such as the server of a benchmark, counts beside that of the command.
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
     pub pid: Vec<u32>,
     #[command(flatten)]

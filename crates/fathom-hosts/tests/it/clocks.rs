@@ -90,7 +90,8 @@ fn lates(seed: u64) -> Vec<(i64, i64, i64)> {
     lates.collect()
 }
 
-/// Of every two hosts the reported difference of their starts is the true one, within the bounds of both, whatever the network did meanwhile.
+/// The reported difference between the starts of any two hosts is the true one, within the error bounds of both, whatever delays and losses the
+/// network had.
 #[test]
 fn the_true_start_is_within_its_bound() {
     let (mut pairs, mut late) = (0, 0);

@@ -11,7 +11,7 @@ use fathom_hosts::{
 
 const MS: Duration = Duration::from_millis(1);
 /// The load of a job.
-const LOAD: Duration = Duration::from_secs(10);
+const LOAD_TIME: Duration = Duration::from_secs(10);
 /// From the command to the start of the load.
 const LEAD_MS: u64 = 300;
 /// When the first controller is gone.
@@ -33,7 +33,7 @@ fn host(ahead: u64, gone: Option<Duration>) -> SimulatedHost {
 fn work(agent: &Agent) {
     let clock = agent.clock();
     loop {
-        if agent.next_job(LOAD).is_none() {
+        if agent.next_job(LOAD_TIME).is_none() {
             continue;
         }
         let StartSignal::Now(at) = agent.wait_for_start(&|| false) else {
@@ -41,7 +41,7 @@ fn work(agent: &Agent) {
             continue;
         };
         let begun = clock.now();
-        while clock.now() < begun + LOAD && agent.stop_reason().is_none() {
+        while clock.now() < begun + LOAD_TIME && agent.stop_reason().is_none() {
             clock.sleep_until(clock.now() + 20 * MS);
         }
         let took = (clock.now() - begun).as_millis();
@@ -114,12 +114,12 @@ fn taken_over(simulation: &Arc<Simulation>, at: Duration) -> Vec<HostResult> {
 fn a_load_goes_on_when_its_run_is_taken_over() {
     let simulation = simulation();
     let results = taken_over(&simulation, 3_000 * MS);
-    assert_eq!(lengths(&results), [LOAD.as_millis() as u64; 2]);
+    assert_eq!(lengths(&results), [LOAD_TIME.as_millis() as u64; 2]);
     let late = results
         .iter()
         .map(|host| (host.epoch_late_ns, host.late_bound_ns));
     assert!(late.eq([(0, 0); 2]));
-    assert!(simulation.now() < LOAD + 1_000 * MS);
+    assert!(simulation.now() < LOAD_TIME + 1_000 * MS);
 }
 
 /// A minute later: each load has ended 1.5 s after the last message of the first controller, which it says every 250 ms, and the agents
@@ -134,7 +134,7 @@ fn a_recording_is_kept_for_a_controller_that_comes_late() {
             simulation.sleep_until(30_000 * MS);
             let connection = simulation.connect(host(0, None));
             let other = Controller::new(connection, "other", "0").expect("a controller");
-            assert_eq!(lengths(&run(&other)), [LOAD.as_millis() as u64; 2]);
+            assert_eq!(lengths(&run(&other)), [LOAD_TIME.as_millis() as u64; 2]);
         }
     };
     simulation

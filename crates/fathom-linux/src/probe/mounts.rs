@@ -43,7 +43,7 @@ pub(crate) fn here() -> Vec<MountRow> {
     read("/proc/self/mountinfo", None)
 }
 
-/// The same of a tree with the files of /proc below `root`.
+/// The mounts in `proc/self/mountinfo` below `root`, such as a copy of /proc in a test.
 pub(crate) fn below(root: &Path) -> Vec<MountRow> {
     read(root.join("proc/self/mountinfo"), None)
 }

@@ -8,7 +8,7 @@ use crate::Style;
 use crate::output::wrap;
 
 /// Stuck threads that are listed.
-const LISTED: usize = 10;
+const MAX_LISTED_THREADS: usize = 10;
 
 /// The text of an answer.
 #[must_use]
@@ -17,7 +17,12 @@ pub fn why_text(answer: &WhyAnswer, style: &Style) -> String {
     let mut text = paragraph(&finding.sentence, style);
     text += &paragraph(&certainty(finding), style);
     text += &list("Do now", &finding.actions, style);
-    let stuck: Vec<String> = answer.stuck.iter().take(LISTED).map(stuck).collect();
+    let stuck: Vec<String> = answer
+        .stuck
+        .iter()
+        .take(MAX_LISTED_THREADS)
+        .map(stuck)
+        .collect();
     text += &list("Stuck now", &stuck, style);
     let mut also = Vec::new();
     for other in &answer.also {

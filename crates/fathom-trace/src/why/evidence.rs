@@ -215,6 +215,17 @@ pub struct WhyMount {
     pub source: String,
 }
 
+/// Kinds of file systems whose data another program or host serves, so that they may not answer; their names begin like this.
+const SERVED_KINDS: [&str; 6] = ["fuse", "nfs", "cifs", "smb3", "ceph", "9p"];
+
+impl WhyMount {
+    /// Whether another program or host serves the data.
+    #[must_use]
+    pub fn is_served(&self) -> bool {
+        SERVED_KINDS.iter().any(|kind| self.kind.starts_with(kind))
+    }
+}
+
 /// One look at threads that wait and at the devices.
 #[derive(Clone, Debug, Default)]
 pub struct WhyLook {

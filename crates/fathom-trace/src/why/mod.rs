@@ -24,7 +24,7 @@ use self::facts::{DeviceLoad, Facts, counts_delays};
 use self::users::User;
 
 /// Devices, users and waiters that are listed.
-const LISTED: usize = 5;
+const MAX_LISTED: usize = 5;
 /// A user with a smaller share explains nothing.
 const MIN_LISTED_SHARE: f64 = 0.001;
 
@@ -58,7 +58,7 @@ pub fn why(evidence: &WhyEvidence) -> WhyAnswer {
 
 fn devices(facts: &Facts) -> Vec<String> {
     let active = |one: &&DeviceLoad| one.ios() + one.grown.flushes + one.grown.in_flight > 0;
-    let loads = facts.devices.iter().filter(active).take(LISTED);
+    let loads = facts.devices.iter().filter(active).take(MAX_LISTED);
     let mut sentences: Vec<String> = loads.clone().map(DeviceLoad::sentence).collect();
     if let Some(requests) = &facts.evidence.requests {
         for load in loads {
@@ -85,7 +85,7 @@ fn uses(facts: &Facts) -> Vec<String> {
     let is_listed = |user: &&User| user.share >= MIN_LISTED_SHARE || is_asked(user.pid);
     let mut users: Vec<_> = facts.users.iter().filter(is_listed).collect();
     users.sort_by_key(|user| !is_asked(user.pid));
-    let users = users.into_iter().take(LISTED).map(|user| {
+    let users = users.into_iter().take(MAX_LISTED).map(|user| {
         format!(
             "{}: {} of the bytes, {} read and {} written",
             user.title(),
@@ -98,7 +98,7 @@ fn uses(facts: &Facts) -> Vec<String> {
 }
 
 fn waits(facts: &Facts) -> Vec<String> {
-    let waiters = facts.waiters.iter().take(LISTED).map(|waiter| {
+    let waiters = facts.waiters.iter().take(MAX_LISTED).map(|waiter| {
         let last = waiter.seen.last();
         let call = last
             .and_then(|thread| thread.call)

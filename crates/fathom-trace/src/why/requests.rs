@@ -9,7 +9,7 @@ use crate::session::TraceConsumer;
 use crate::tracker::{BioPart, Request, Tracker, TrackerOutput};
 
 /// Requests that are kept (56 bytes each).
-const MOST_REQUESTS: usize = 200_000;
+const MAX_KEPT_REQUESTS: usize = 200_000;
 
 /// A request that completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,7 +206,7 @@ impl TrackerOutput for Collected {
         else {
             return;
         };
-        if self.requests.kept.len() >= MOST_REQUESTS {
+        if self.requests.kept.len() >= MAX_KEPT_REQUESTS {
             self.requests.left_out += 1;
             return;
         }

@@ -11,7 +11,7 @@ use crate::observe::FULL;
 /// Memory of the kernel for events that are not read yet.
 const BUFFER_BYTES: u64 = 16 << 20;
 /// Events after which the trace ends: they tell enough, and cost would grow with the load.
-const MOST_EVENTS: u64 = 1_000_000;
+const MAX_TRACED_EVENTS: u64 = 1_000_000;
 
 /// A trace, its end, or why there is none.
 pub struct Events {
@@ -62,12 +62,12 @@ impl Events {
             return false;
         };
         let share = session.poll(collector);
-        let is_enough = session.totals().events >= MOST_EVENTS;
+        let is_enough = session.totals().events >= MAX_TRACED_EVENTS;
         match share {
             Ok(share) if !is_enough => share >= FULL,
             Ok(_) => {
                 self.not_looked_at.push(format!(
-                    "events of the block layer after the first {MOST_EVENTS}"
+                    "events of the block layer after the first {MAX_TRACED_EVENTS}"
                 ));
                 self.end();
                 false

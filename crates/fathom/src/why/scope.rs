@@ -8,16 +8,16 @@ use fathom_trace::WhyScope;
 
 use crate::observe::target::ObservedTarget;
 
-/// File systems that another program or host serves: they may not answer.
-const SERVED_KINDS: [&str; 6] = ["fuse", "nfs", "cifs", "smb3", "ceph", "9p"];
-
 /// The scope of the arguments, and what it leaves out.
 ///
 /// # Errors
 /// When a path, a process or a unit does not exist.
-pub fn of(args: &WhyArgs, reader: &WhyReader) -> Result<(WhyScope, Option<String>), String> {
+pub fn find_scope(
+    args: &WhyArgs,
+    reader: &WhyReader,
+) -> Result<(WhyScope, Option<String>), String> {
     if let Some(path) = &args.path {
-        return of_path(path, reader);
+        return find_scope_of_path(path, reader);
     }
     let mut scope = WhyScope::default();
     if let Some(unit) = &args.unit {
@@ -37,14 +37,16 @@ pub fn of(args: &WhyArgs, reader: &WhyReader) -> Result<(WhyScope, Option<String
 }
 
 /// A path is not touched where its file system may not answer.
-fn of_path(path: &Path, reader: &WhyReader) -> Result<(WhyScope, Option<String>), String> {
+fn find_scope_of_path(
+    path: &Path,
+    reader: &WhyReader,
+) -> Result<(WhyScope, Option<String>), String> {
     let full = absolute(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let mounts = reader.mounts();
     let below = mounts.iter().filter(|mount| full.starts_with(&mount.at));
     let mount = below.max_by_key(|mount| mount.at.len());
     let name = path.display().to_string();
-    let is_served = |kind: &str| SERVED_KINDS.iter().any(|one| kind.starts_with(one));
-    if let Some(mount) = mount.filter(|mount| is_served(&mount.kind)) {
+    if let Some(mount) = mount.filter(|mount| mount.is_served()) {
         let note = format!(
             "{name}: it is on {} ({}), which has no block device; the whole machine was looked at",
             mount.at, mount.kind

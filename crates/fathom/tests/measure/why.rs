@@ -143,6 +143,14 @@ impl SlowDisk {
         SlowDisk { device, fault }
     }
 
+    fn of_reads(read_us: u64, servers: u32) -> SlowDisk {
+        let latency = Latency {
+            read_us,
+            ..Latency::default()
+        };
+        SlowDisk::new(latency, servers)
+    }
+
     fn path(&self) -> &Path {
         self.device.path()
     }
@@ -176,36 +184,30 @@ fn a_throttled_group() -> Result<(), String> {
     }
 }
 
-/// One of 64 servers is in use: more in flight would complete more, which one depth cannot tell.
+/// One of many servers is in use: more in flight would complete more, which one depth cannot tell.
 fn one_at_a_time() -> Result<(), String> {
-    let latency = Latency {
-        read_us: 4_000,
-        ..Latency::default()
-    };
-    let disk = SlowDisk::new(latency, 0);
-    let load = load(program([""; 0]), READER, disk.path());
-    let answer = why(&[&disk.text()]);
-    check(&answer, "one_at_a_time", "likely", Some(load.id()))
+    check_reader(4_000, 0, ("one_at_a_time", "likely"))
 }
 
 fn a_slow_device() -> Result<(), String> {
-    let latency = Latency {
-        read_us: 40_000,
-        ..Latency::default()
-    };
-    let disk = SlowDisk::new(latency, 1);
+    check_reader(40_000, 1, ("slow_device", "fact"))
+}
+
+/// The answer about a disk with one reader, whose reads take so long.
+fn check_reader(
+    read_us: u64,
+    servers: u32,
+    (cause, certainty): (&str, &str),
+) -> Result<(), String> {
+    let disk = SlowDisk::of_reads(read_us, servers);
     let load = load(program([""; 0]), READER, disk.path());
     let answer = why(&[&disk.text()]);
-    check(&answer, "slow_device", "fact", Some(load.id()))
+    check(&answer, cause, certainty, Some(load.id()))
 }
 
 /// One server of 2 ms: with eight I/Os of the neighbour before it a read takes 18 ms, and 2 ms in its pauses.
 fn a_neighbour() -> Result<(), String> {
-    let latency = Latency {
-        read_us: 2_000,
-        ..Latency::default()
-    };
-    let disk = SlowDisk::new(latency, 1);
+    let disk = SlowDisk::of_reads(2_000, 1);
     let neighbour = "--rw=randread --bs=64k --direct=1 --ioengine=libaio --iodepth=8 --readonly --thinktime=200ms --thinktime_blocks=200";
     let neighbour = load(program([""; 0]), neighbour, disk.path());
     let victim = load(program([""; 0]), READER, disk.path());

@@ -234,7 +234,7 @@ pub fn open_loop() -> Recording {
     open_loop_of(2 * MS)
 }
 
-/// The same with this service time.
+/// An open loop of 200 reads per second, each of which takes `service_ns`.
 pub fn open_loop_of(service_ns: u64) -> Recording {
     let mut planned = job("open");
     planned.pace.rate[Direction::Read] = Some(Rate::Iops(200.0));

@@ -15,7 +15,7 @@ use fathom_trace::{DeviceNumber, WhyAnswer, WhyCause, WhyEvidence, WhyReading, W
 use self::tree::Trees;
 
 const VOLUMES: &str = include_str!("../../../../../volumes/volumes.toml");
-const SECONDS: u64 = 10;
+const SCENE_SECONDS: u64 = 10;
 
 /// The text of a scene with some texts replaced.
 fn text(name: &str, changes: &[(&str, &str)]) -> String {
@@ -33,7 +33,7 @@ fn evidence(text: &str, scope: WhyScope) -> WhyEvidence {
     let trees = Trees::of(text);
     let last = trees.names.len() as u64 - 1;
     let reader = |name: &str| WhyReader::below(&trees.root(name));
-    let time = |at: u64| at * SECONDS * 1_000_000_000 / last;
+    let time = |at: u64| at * SCENE_SECONDS * 1_000_000_000 / last;
     let reading = |name: &str, at: u64| -> WhyReading { reader(name).reading(time(at)) };
     let machine = reader("after");
     WhyEvidence {

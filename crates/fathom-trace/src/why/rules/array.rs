@@ -61,7 +61,10 @@ fn slow_member_of(facts: &Facts, array: &DeviceLoad) -> Option<WhyFinding> {
         has_same_load && peers.len() >= MIN_PEERS,
         WhyCause::ArrayMember,
         sentence,
-        "the same load on each member alone, read only: `fathom run --rw=randread --readonly`",
+        &format!(
+            "reads of each member alone, at a time when nobody needs the array, such as `fathom run --name=member --filename=/dev/{} --rw=randread --bs=4k --direct=1 --readonly --time_based --runtime=10s`",
+            slow.name()
+        ),
     )
     .about("device", slow.name(), None)
     .about("device", array.name(), None)

@@ -22,7 +22,7 @@ const ONE_IN_FLIGHT: std::ops::RangeInclusive<f64> = 0.5..=1.1;
 /// Share of the bytes from which on one program is the only user.
 const ONLY_USER_SHARE: f64 = 0.9;
 /// A program that waits longer does little else.
-const MOST_OF_THE_TIME: f64 = 0.5;
+const MIN_SHARE_OF_LONG_WAIT: f64 = 0.5;
 
 /// A device that needs long for each I/O without a queue.
 pub(super) fn slow(facts: &Facts) -> Option<WhyFinding> {
@@ -81,7 +81,7 @@ pub(super) fn slow(facts: &Facts) -> Option<WhyFinding> {
         finding = finding.about("waits", &waiter.name, Some(waiter.pid));
     }
     Some(finding.advise(format!(
-        "Look at {0}: the kernel's log, smartctl -a, its link (`fathom devices`), or the volume at its provider. `fathom spec` compares it with its data sheet.",
+        "Look at {0}: the kernel's log, smartctl -a, its link (`fathom devices /dev/{0}`), or the volume at its provider. `fathom spec /dev/{0}` shows the data sheet to compare with.",
         load.name()
     )))
 }
@@ -91,7 +91,8 @@ pub(super) fn one_at_a_time(facts: &Facts) -> Option<WhyFinding> {
     let load = facts.busiest()?;
     let users = facts.users_of(load);
     let user = users.first().filter(|user| user.share >= ONLY_USER_SHARE)?;
-    let is_user = |waiter: &&Waiter| waiter.pid == user.pid && waiter.share >= MOST_OF_THE_TIME;
+    let is_user =
+        |waiter: &&Waiter| waiter.pid == user.pid && waiter.share >= MIN_SHARE_OF_LONG_WAIT;
     let waiter = facts.waiters.iter().find(is_user)?;
     let mean = load.mean_ns(None)?;
     // Flushes are no I/Os of the program.
@@ -110,7 +111,7 @@ pub(super) fn one_at_a_time(facts: &Facts) -> Option<WhyFinding> {
     let finding = WhyFinding::likely(
         WhyCause::OneAtATime,
         sentence,
-        "`fathom quick` on a file of the same disk shows what it does with more in flight",
+        "`fathom quick` on a file of the same disk, at a time when nobody needs it, shows what it does with more in flight",
     )
     .about("waits", &waiter.name, Some(waiter.pid))
     .about("device", load.name(), None)
@@ -158,7 +159,7 @@ pub(super) fn busy(facts: &Facts) -> Option<WhyFinding> {
     let mut finding = WhyFinding::likely(
         WhyCause::DeviceBusy,
         sentence,
-        "`fathom limits` on a file of the same disk shows how much it can take",
+        "`fathom quick` on a file of the same disk, at a time when nobody needs it, shows how much it can take",
     )
     .about("device", load.name(), None)
     .figure("device_busy_share", load.busy())

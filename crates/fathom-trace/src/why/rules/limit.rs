@@ -83,7 +83,7 @@ pub(super) fn control_group(facts: &Facts) -> Option<WhyFinding> {
         finding = finding.although(format!("{} is busy as well.", device.name()));
     }
     Some(finding.advise(format!(
-        "Raise the limit of {group} for {} (io.max, blkio.throttle, or IOReadIOPSMax= and the like of its unit) if the host has room; `fathom limits` measures what the volume allows.",
+        "Raise the limit of {group} for {} (io.max, blkio.throttle, or IOReadIOPSMax= and the like of its unit) if the host has room.",
         device.name()
     )))
 }
@@ -204,9 +204,7 @@ fn base_rate(facts: &Facts, load: &DeviceLoad) -> Option<WhyFinding> {
             rate(first)
         ));
     }
-    Some(finding.advise(
-        "Spread the load over time, or take a volume with a larger base rate; `fathom limits` measures both rates and the size of the bucket.",
-    ))
+    Some(finding.advise("Spread the load over time, or take a volume with a larger base rate."))
 }
 
 /// I/Os per second of each interval between two looks.

@@ -10,8 +10,6 @@ use super::super::facts::{Facts, title};
 const FUSE_PLACES: [&str; 2] = ["request_wait_answer", "fuse_"];
 /// Where a thread waits for a server of NFS.
 const NFS_PLACES: [&str; 2] = ["rpc_wait_bit_killable", "nfs_"];
-/// File systems whose data another program or host serves.
-const NETWORK_KINDS: [&str; 5] = ["nfs", "cifs", "smb3", "ceph", "9p"];
 /// What was observed for less is no hang.
 const MIN_SECONDS: f64 = 1.0;
 
@@ -63,13 +61,6 @@ fn mount_of<'a>(evidence: &'a WhyEvidence, thread: &WaitingThread) -> Option<&'a
     mounts.max_by_key(|mount| mount.at.len())
 }
 
-fn is_served(mount: &WhyMount) -> bool {
-    mount.kind.starts_with("fuse")
-        || NETWORK_KINDS
-            .iter()
-            .any(|kind| mount.kind.starts_with(kind))
-}
-
 /// The cause where threads are stuck.
 pub(super) fn hang(facts: &Facts, stuck: &[StuckThread]) -> Option<WhyFinding> {
     if stuck.is_empty() {
@@ -81,7 +72,7 @@ pub(super) fn hang(facts: &Facts, stuck: &[StuckThread]) -> Option<WhyFinding> {
 fn file_system(facts: &Facts) -> Option<WhyFinding> {
     let evidence = facts.evidence;
     let of_thread = |thread: &'_ WaitingThread| {
-        let by_file = mount_of(evidence, thread).filter(|mount| is_served(mount));
+        let by_file = mount_of(evidence, thread).filter(|mount| mount.is_served());
         let waits_for_server = thread.is_in(&FUSE_PLACES) || thread.is_in(&NFS_PLACES);
         let by_queue = || waiting_mount(evidence).filter(|_| waits_for_server);
         let mount = by_file.or_else(by_queue)?;
