@@ -12,6 +12,8 @@ use crate::io_log::{IoLog, IoLogSink, LoggedIo};
 
 /// Entries collected before they are sent: at most 256 KiB of each log.
 const CHUNK: usize = 4096;
+/// Rows have whole milliseconds.
+const LOG_RESOLUTION_NS: u64 = 1_000_000;
 const KINDS: [LogKind; 5] = [
     LogKind::Bw,
     LogKind::Iops,
@@ -370,7 +372,10 @@ impl Logger {
             self.close_window(now.get());
         }
         if self.logs.hist.is_some() && now.get() > self.hist_start {
-            self.close_hist(now.get());
+            // Of two rows with the same millisecond, fio's own tools count only one.
+            let has_rows = self.hist_start > self.start;
+            let earliest = self.hist_start + LOG_RESOLUTION_NS * u64::from(has_rows);
+            self.close_hist(now.get().max(earliest));
         }
         if !self.trace.is_empty() {
             self.flush_trace();
@@ -390,16 +395,9 @@ impl Logger {
 mod tests {
     use super::*;
 
-    /// The entries of a log of two I/Os of 4096 bytes, 10 and 15 ns, in one window or one by one.
-    fn entries(average: Nanos) -> Vec<LogEntry> {
-        let (sink, source) = std::sync::mpsc::sync_channel(8);
-        let logs = Logs {
-            lat: Some("x".into()),
-            average,
-            window: LogWindow::Both,
-            ..Logs::default()
-        };
-        let setup = LoggerSetup {
+    /// A logger of the first job, from time zero on.
+    fn setup(logs: Logs, sink: SyncSender<LogChunk>) -> LoggerSetup {
+        LoggerSetup {
             job: 0,
             logs,
             sink,
@@ -411,23 +409,64 @@ mod tests {
             synchronous: true,
             prio: 0,
             uses: PerDirection::all(true),
+        }
+    }
+
+    /// A read of 4096 bytes that took `lat` nanoseconds.
+    fn read(done: u64, lat: u64) -> Logged {
+        Logged {
+            direction: Direction::Read,
+            len: 4096,
+            file: 0,
+            offset: 0,
+            due: 0,
+            slat: 0,
+            clat: lat,
+            lat,
+            issued: 0,
+            done,
+            prio: 0,
+        }
+    }
+
+    /// Regression 1476: a job that ended less than a millisecond after a row of its histogram log wrote another row with the same
+    /// millisecond, and fio's tools missed the I/Os of one of them. Rows of 50 ms, and an end at 50.5 ms.
+    #[test]
+    fn r1476_rows_of_a_histogram_log_have_different_times() {
+        let (sink, source) = std::sync::mpsc::sync_channel(8);
+        let logs = Logs {
+            hist: Some("x".into()),
+            hist_every: Nanos::from_millis(50),
+            ..Logs::default()
         };
-        let mut logger = Logger::new(setup).expect("a log is requested");
+        let mut logger = Logger::new(setup(logs, sink)).expect("a log is requested");
+        logger.io(&read(49_000_000, 10));
+        logger.io(&read(50_400_000, 10));
+        logger.finish(Nanos::new(50_500_000));
+        let rows: Vec<(u64, u64)> = source
+            .iter()
+            .filter_map(|chunk| match chunk {
+                LogChunk::Histograms { entries, .. } => Some(entries),
+                _ => None,
+            })
+            .flatten()
+            .map(|entry| (entry.at.as_millis(), entry.clat.unpack().count()))
+            .collect();
+        assert_eq!(rows, [(50, 1), (51, 1)]);
+    }
+
+    /// The entries of a log of two I/Os of 4096 bytes, 10 and 15 ns, in one window or one by one.
+    fn entries(average: Nanos) -> Vec<LogEntry> {
+        let (sink, source) = std::sync::mpsc::sync_channel(8);
+        let logs = Logs {
+            lat: Some("x".into()),
+            average,
+            window: LogWindow::Both,
+            ..Logs::default()
+        };
+        let mut logger = Logger::new(setup(logs, sink)).expect("a log is requested");
         for (done, lat) in [(1000, 10), (2000, 15)] {
-            let direction = Direction::Read;
-            logger.io(&Logged {
-                direction,
-                len: 4096,
-                file: 0,
-                offset: 0,
-                due: 0,
-                slat: 0,
-                clat: lat,
-                lat,
-                issued: 0,
-                done,
-                prio: 0,
-            });
+            logger.io(&read(done, lat));
         }
         logger.finish(Nanos::from_millis(1));
         let lat = source.iter().find_map(|chunk| match chunk {
@@ -450,36 +489,16 @@ mod tests {
             average: Nanos::from_millis(1000),
             ..Logs::default()
         };
-        let uses = PerDirection([true, false, false]);
-        let start = Nanos::ZERO;
         let setup = LoggerSetup {
-            job: 0,
-            logs,
-            sink,
-            io_log: None,
-            launched: start,
-            start,
-            unix_start_ns: 0,
             zero_rows,
-            synchronous: true,
-            prio: 0,
-            uses,
+            uses: PerDirection([true, false, false]),
+            ..setup(logs, sink)
         };
         let mut logger = Logger::new(setup).expect("a log is requested");
         for done in [500, end].map(|ms| Nanos::from_millis(ms).get()) {
-            let (direction, issued) = (Direction::Read, done - 1);
             logger.io(&Logged {
-                direction,
-                len: 4096,
-                file: 0,
-                offset: 0,
-                due: 0,
-                slat: 0,
-                clat: 1,
-                lat: 1,
-                issued,
-                done,
-                prio: 0,
+                issued: done - 1,
+                ..read(done, 1)
             });
         }
         logger.finish(Nanos::new(Nanos::from_millis(end).get() + 1));
