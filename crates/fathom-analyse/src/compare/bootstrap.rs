@@ -1,6 +1,5 @@
 //! Bootstrap confidence interval of the change of a median.
 
-use super::median_of;
 use super::student::quantile;
 
 /// Number of draws: the percentiles are then known to about a hundredth of the interval's width.
@@ -30,11 +29,11 @@ pub(super) fn interval_of_change(before: &Side, after: &Side, level: f64) -> (f6
         / quantile(1.0 - level / 2.0, 1e6);
     // The same series always give the same interval.
     let mut state = 0x5eed;
-    let mut scratch = Vec::with_capacity(before.series.len().max(after.series.len()));
+    let (mut first, mut second) = (Draws::new(before), Draws::new(after));
     let mut changes: Vec<f64> = (0..DRAWS)
         .map(|_| {
-            let first = drawn(before, few, &mut state, &mut scratch);
-            let second = drawn(after, few, &mut state, &mut scratch);
+            let first = first.draw(few, &mut state);
+            let second = second.draw(few, &mut state);
             // Zero on both sides is not a change.
             if first == second { 0.0 } else { second - first }
         })
@@ -44,19 +43,70 @@ pub(super) fn interval_of_change(before: &Side, after: &Side, level: f64) -> (f6
     (at(level / 2.0), at(1.0 - level / 2.0))
 }
 
-/// The logarithm of the median of a draw.
-fn drawn(side: &Side, few: f64, state: &mut u64, scratch: &mut Vec<f64>) -> f64 {
-    scratch.clear();
-    let count = side.series.len();
-    scratch.extend(
-        (0..count).map(|_| side.series[((uniform(state) * count as f64) as usize).min(count - 1)]),
-    );
-    let (drawn, middle) = (median_of(scratch).max(0.0).ln(), side.median.ln());
-    // A median of zero has no finite distance to widen.
-    if middle.is_finite() {
-        middle + (drawn - middle) * side.time.sqrt() * few
-    } else {
-        drawn
+/// Medians of values that are drawn from one side. The values are sorted once, so that a draw only counts how often each was drawn.
+struct Draws<'a> {
+    side: &'a Side<'a>,
+    sorted: Vec<f64>,
+    /// The position of each value of the series in the sorted ones.
+    ranks: Vec<usize>,
+    /// How often each of the sorted values was drawn.
+    counts: Vec<usize>,
+}
+
+impl<'a> Draws<'a> {
+    fn new(side: &'a Side<'a>) -> Self {
+        let count = side.series.len();
+        let mut order: Vec<usize> = (0..count).collect();
+        order.sort_by(|a, b| side.series[*a].total_cmp(&side.series[*b]));
+        let mut ranks = vec![0; count];
+        for (rank, place) in order.iter().enumerate() {
+            ranks[*place] = rank;
+        }
+        Draws {
+            side,
+            sorted: order.iter().map(|place| side.series[*place]).collect(),
+            ranks,
+            counts: vec![0; count],
+        }
+    }
+
+    /// The logarithm of the median of a draw.
+    fn draw(&mut self, few: f64, state: &mut u64) -> f64 {
+        let count = self.ranks.len();
+        self.counts.fill(0);
+        for _ in 0..count {
+            let place = ((uniform(state) * count as f64) as usize).min(count - 1);
+            self.counts[self.ranks[place]] += 1;
+        }
+        let (drawn, middle) = (self.median().max(0.0).ln(), self.side.median.ln());
+        // A median of zero has no finite distance to widen.
+        if middle.is_finite() {
+            middle + (drawn - middle) * self.side.time.sqrt() * few
+        } else {
+            drawn
+        }
+    }
+
+    /// The median of what was drawn; the mean of the two middle values of an even number.
+    fn median(&self) -> f64 {
+        let count = self.counts.len();
+        let upper = self.nth(count / 2);
+        if count % 2 == 1 {
+            return upper;
+        }
+        f64::midpoint(self.nth(count / 2 - 1), upper)
+    }
+
+    /// The value at this position of what was drawn, in order.
+    fn nth(&self, position: usize) -> f64 {
+        let mut before = 0;
+        for (value, count) in self.sorted.iter().zip(&self.counts) {
+            before += count;
+            if before > position {
+                return *value;
+            }
+        }
+        f64::NAN
     }
 }
 
