@@ -127,7 +127,7 @@ pub(super) fn ceiling(usual: f64, figures: &str) -> Diagnosis {
 
 /// The time of an I/O that none of the same load delays: that of a probe, or the shortest one of the run, whose first I/O finds an empty
 /// queue.
-fn time_alone(evidence: &Evidence, depth: f64) -> DepthProbe {
+pub(super) fn time_alone(evidence: &Evidence, depth: f64) -> DepthProbe {
     ios_alone(evidence, depth).unwrap_or_else(|| {
         let min_ns = evidence.entry().directions[evidence.main].clat.min as f64;
         DepthProbe {

@@ -1,6 +1,6 @@
 //! What takes a share of the time of a run: this program or the target stood still, or another program used the target.
 
-use fathom_model::{Certainty, Diagnosis, LimitCause, Nanos, TimeSpan};
+use fathom_model::{Certainty, Diagnosis, LimitCause, MergedInterval, Nanos, TimeSpan};
 
 use super::queue::{deeper_probe, usual_rate};
 use super::{Evidence, likely, service_ns};
@@ -8,13 +8,17 @@ use crate::figures::{duration, percent, rate};
 use crate::summary_sentences::{concerns, user_latency};
 
 /// What gains less than this where it is absent is no cause.
-const MIN_GAIN: f64 = 0.05;
+pub(super) const MIN_GAIN: f64 = 0.05;
 /// Share of the waiting time of an open loop that a backlog must explain to be its cause.
 const MIN_SHARE_OF_WAITING: f64 = 0.5;
 /// Growth of all I/Os of a device at twice the depth up to which it is used up.
 const MAX_GROWTH_OF_USED_UP_TARGET: f64 = 1.1;
 /// A program that loses less than this share of what the load gains at twice the depth has a rate of its own.
 const MIN_LOSS_SHARE_OF_SHARED_QUEUE: f64 = 0.5;
+/// A load that completes this share of its planned I/Os keeps up, but for those in flight at the edges.
+const MIN_SHARE_OF_KEPT_UP_PLAN: f64 = 0.98;
+/// I/Os that tell whether a load keeps up.
+const MIN_IOS_OF_KEPT_UP_PLAN: u64 = 100;
 /// Shorter stops of this program leave the rate of a closed loop as it is.
 const MIN_STOP: Nanos = Nanos::from_millis(100);
 
@@ -213,6 +217,9 @@ pub(super) fn of_open_loop(evidence: &Evidence) -> Option<Diagnosis> {
     let (from, to) = evidence.context.span();
     let per_second = summary.n as f64 / to.saturating_sub(from).as_secs_f64().max(1e-9);
     let explained = |spans: &[TimeSpan]| {
+        if kept_up_before(evidence, spans) {
+            return 1.0;
+        }
         let squares = spans.iter().map(|span| length(span).as_secs_f64().powi(2));
         squares.sum::<f64>() * per_second / 2.0 / waited_s.max(1e-9)
     };
@@ -244,6 +251,25 @@ pub(super) fn of_open_loop(evidence: &Evidence) -> Option<Diagnosis> {
         ),
         "the same run without that",
     ))
+}
+
+/// Whether the load kept up with its plan until the first standstill: what waits later waits because of it.
+fn kept_up_before(evidence: &Evidence, spans: &[TimeSpan]) -> bool {
+    let Some(standstill) = spans.iter().map(|span| span.from).min() else {
+        return false;
+    };
+    let entry = evidence.entry();
+    let (from, to) = evidence.context.span();
+    let is_before = |interval: &&MergedInterval| interval.start + interval.length <= standstill;
+    let (mut ios, mut time_s) = (0, 0.0);
+    for interval in entry.series.iter().filter(is_before) {
+        ios += interval.directions.iter().map(|(_, d)| d.ios).sum::<u64>();
+        time_s += interval.length.as_secs_f64();
+    }
+    let per_second = entry.counts.planned as f64 / to.saturating_sub(from).as_secs_f64().max(1e-9);
+    let in_flight = evidence.effective_depth();
+    ios >= MIN_IOS_OF_KEPT_UP_PLAN
+        && ios as f64 + in_flight >= MIN_SHARE_OF_KEPT_UP_PLAN * per_second * time_s
 }
 
 /// When this program did not run.

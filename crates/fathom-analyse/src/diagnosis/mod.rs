@@ -267,6 +267,14 @@ fn control_group(evidence: &Evidence) -> Option<Diagnosis> {
         let unit = format!("{} of {kind} per second", bytes(limit.per_second));
         (unit, reached(limit) / limit.per_second as f64)
     };
+    let bound = queue::bound_of_depth(evidence);
+    if bound - 1.0 < disturbance::MIN_GAIN {
+        let group = format!(
+            "A control group of this process allows {figure} on {}",
+            limit.disk
+        );
+        return Some(balanced_limits(evidence, &group, bound));
+    }
     let is_held = share >= HELD_LIMIT_SHARE;
     let sentence = format!(
         "A control group of this process is {}the limit: it allows {figure} on {}, and the run reached {} of that.",
@@ -274,11 +282,25 @@ fn control_group(evidence: &Evidence) -> Option<Diagnosis> {
         limit.disk,
         percent(100.0 * share),
     );
-    Some(if is_held {
-        fact(LimitCause::ControlGroup, sentence)
-    } else {
-        likely(LimitCause::ControlGroup, sentence, OUTSIDE_OF_GROUP)
-    })
+    // What the target would do without the limit was not measured: it may be little more.
+    Some(likely(LimitCause::ControlGroup, sentence, OUTSIDE_OF_GROUP))
+}
+
+/// A limit that is reached where the queue depth allows hardly more, `bound` times the rate: neither gains anything alone.
+fn balanced_limits(evidence: &Evidence, limit: &str, bound: f64) -> Diagnosis {
+    Diagnosis {
+        sentences: vec![format!(
+            "{limit}, and {} in flight reach {} per second at most: neither a higher limit nor more in flight alone gains {}.",
+            rate(evidence.effective_depth()),
+            rate(bound * queue::usual_rate(evidence)),
+            percent(100.0 * disturbance::MIN_GAIN),
+        )],
+        settled_by: Some(format!(
+            "the same load without that limit and with iodepth={}",
+            evidence.entry().depth * 2
+        )),
+        ..Diagnosis::default()
+    }
 }
 
 /// A limit of I/Os that the load stays below only because its own rate varies: with twice the depth, it is reached.

@@ -4,11 +4,12 @@ use fathom_model::{Certainty, DepthProbe, Diagnosis, LimitCause};
 
 use super::ceiling::{
     MIN_INTERVALS_OF_USUAL_RATE, RateShape, ceiling, error_of_served, ios_alone, rate_shape,
-    served_at_once,
+    served_at_once, time_alone,
 };
-use super::disturbance::is_used_up_beside_own_rate;
-use super::{Evidence, fact, likely, planned_load};
+use super::disturbance::{MIN_GAIN, is_used_up_beside_own_rate};
+use super::{Evidence, REACHED_LIMIT_SHARE, balanced_limits, fact, likely, planned_load};
 use crate::figures::{count, duration, percent, rate};
+use crate::members::Member;
 use crate::summary_sentences::closed_latency;
 
 /// Error of the number of I/Os that a target serves at once.
@@ -46,6 +47,14 @@ pub(super) fn closed_loop(evidence: &Evidence) -> Diagnosis {
     }
     let mut diagnosis =
         by_probes(evidence, depth).unwrap_or_else(|| from_one_depth(evidence, depth, mean));
+    let bound = bound_of_depth(evidence);
+    if diagnosis.cause == LimitCause::Ceiling && bound - 1.0 < MIN_GAIN {
+        let ceiling = format!(
+            "The rate does not vary, as that of a ceiling of {} per second",
+            rate(usual_rate(evidence))
+        );
+        diagnosis = balanced_limits(evidence, &ceiling, bound);
+    }
     if let Some((engine, ignored)) = evidence.ignored_depth() {
         diagnosis.sentences.insert(
             0,
@@ -228,6 +237,10 @@ pub(super) fn gain_of_first_cause(evidence: &Evidence, cause: LimitCause) -> f64
         // Without the pauses, the queue is full.
         return depth / evidence.entry().little.in_flight.max(1e-9) - 1.0;
     }
+    if matches!(cause, LimitCause::Ceiling | LimitCause::ControlGroup) {
+        // Without the limit, the target or the depth is the next one. What the depth allows is known.
+        return (bound_of_depth(evidence) - 1.0).clamp(0.0, 1.0);
+    }
     let Some(deeper) = deeper_probe(evidence, depth) else {
         return 1.0;
     };
@@ -245,6 +258,25 @@ pub(super) fn gain_of_first_cause(evidence: &Evidence, cause: LimitCause) -> f64
         }
         _ => 1.0,
     }
+}
+
+/// How many times the rate of the run its queue depth allows at most: N / R0, the asymptotic bound of a closed loop. Infinite where the time
+/// R0 of an I/O that meets no other one is not known.
+pub(super) fn bound_of_depth(evidence: &Evidence) -> f64 {
+    let (depth, usual) = (evidence.effective_depth(), usual_rate(evidence));
+    let has_pauses = |member: &Member<'_>| member.job.pace.think.is_some();
+    if evidence.is_open_loop() || evidence.members().any(has_pauses) {
+        return f64::INFINITY;
+    }
+    let alone = time_alone(evidence, depth);
+    // Where one I/O at a time reaches the limit already, all but the fastest ones wait for it.
+    let is_delayed = alone.ios < MIN_PROBE_IOS || alone.iops >= REACHED_LIMIT_SHARE * usual;
+    let (time_ns, error) = if is_delayed {
+        (alone.min_ns, 0.0)
+    } else {
+        (alone.mean_ns, 2.0 / (alone.ios as f64).sqrt())
+    };
+    depth * 1e9 / time_ns.max(1.0) / usual.max(1e-9) * (1.0 + error)
 }
 
 /// What other depths of the same load tell.

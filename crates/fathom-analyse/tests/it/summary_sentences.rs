@@ -242,6 +242,8 @@ fn one_io_at_a_time_does_not_tell_what_more_would_reach() {
 fn known_limits_are_named() {
     let limited = |per_second| {
         let limited = with(|r| {
+            // 8 in flight of 1 ms each could do 8,000 per second.
+            r.plan.jobs[0].queue.depth = 8;
             r.conditions.limits = vec![IoLimit {
                 disk: "vda".to_owned(),
                 reads: true,

@@ -126,7 +126,8 @@ fn what_stands_still_has_a_share() {
     );
 }
 
-/// The limit of a control group is known to the host.
+/// The limit of a control group is known to the host. What the target does without it was not measured, so that it is no fact: 2 I/Os of
+/// 3.2 ms in flight are 625 per second at most, so that a limit of 612 takes 2 %.
 #[test]
 fn a_limit_of_the_control_group_is_named() {
     check(
@@ -135,8 +136,41 @@ fn a_limit_of_the_control_group_is_named() {
             &["at = '0s', limit_io = '/dev/a', lasts = '100s', iops = 2000"],
         ),
         "--ioengine=libaio --iodepth=32",
-        ("control_group", "fact"),
+        ("control_group", "likely"),
         "it allows 2,000 reads per second on a",
+    );
+    check(
+        (
+            "servers(count=64, service=3200us)",
+            &["at = '0s', limit_io = '/dev/a', lasts = '100s', iops = 612"],
+        ),
+        "--ioengine=libaio --iodepth=2",
+        ("not_known", "not_known"),
+        "allows 612 reads per second on a, and 2 in flight reach 625 per second at most",
+    );
+}
+
+/// One server of 200 us does 5,000 per second and keeps up with 2,896 until it stands still for 4 s: all that waits afterwards waits because
+/// of that. A ceiling of 9,316 takes 7 % of what 32 I/Os of 3.2 ms can do, 10,000 per second, and 1.5 s of 10 s are 18 % of the rest.
+#[test]
+fn a_standstill_is_weighed_against_the_other_limits() {
+    check(
+        (
+            "servers(count=1, service=200us)",
+            &["at = '3s', stall_device = '/dev/a', lasts = '4s'"],
+        ),
+        "--ioengine=libaio --iodepth=4 --rate_iops=2896",
+        ("target_stall", "likely"),
+        "most of it because the target completed nothing for 4.00 s",
+    );
+    check(
+        (
+            "limit(servers(count=64, service=3200us), iops=9316)",
+            &["at = '3s', stall_device = '/dev/a', lasts = '1500ms'"],
+        ),
+        "--ioengine=libaio --iodepth=32",
+        ("target_stall", "likely"),
+        "The target completed nothing for 1.50 s",
     );
 }
 

@@ -247,7 +247,7 @@ pub const CAUSES: &[Cause] = &[
         "Queue depth not reached",
         &["DEPTH_NOT_REACHED", "SYNC_ENGINE_DEPTH", "LITTLE_DISAGREES"],
         Trigger::Real,
-        (FINDINGS_RS, "a_queue_depth_that_is_not_reached"),
+        (MEASURED, "a_queue_depth_that_is_not_reached"),
     ),
     cause(
         "26",
