@@ -9,7 +9,7 @@
 //! cargo xtask deb       # a Debian package (needs cargo-deb)
 //! cargo xtask image     # a container image (needs buildah)
 //! cargo xtask diagnosis # how often the diagnosis is right: [--seed N] [--scenes N] [--markdown FILE] [--verbose]
-//! cargo xtask measure   # runs the suite of measurements: [FILTER] [--attempts N] [--markdown FILE]
+//! cargo xtask measure   # runs the suite of measurements: [FILTER] [--attempts N] [--markdown FILE], or mutants [--seed N]
 //! ```
 #![forbid(unsafe_code)]
 #![allow(
@@ -23,6 +23,7 @@ mod dist;
 mod gallery;
 mod man;
 mod measure;
+mod mutants;
 mod reference;
 
 use std::process::ExitCode;

@@ -297,20 +297,11 @@ fn a_buffered_loop_device() {
     );
 }
 
-/// Cause 25: buffered reads complete while they are submitted, one by one.
+/// Cause 25: a synchronous engine has one I/O in flight, whatever iodepth says.
 #[test]
-fn a_queue_depth_that_is_not_reached() {
+fn a_synchronous_engine_has_no_queue_depth() {
     let directory = Scratch::new().expect("a directory");
     let path = file(directory.path(), 16);
-    let json = run(
-        "--rw=randread --direct=0 --invalidate=0 --ioengine=libaio --iodepth=16 --iodepth_batch=1",
-        &path,
-    );
-    let evidence = json.expect_finding("DEPTH_NOT_REACHED");
-    assert!(
-        evidence.starts_with("Requested depth 16, achieved"),
-        "{evidence}"
-    );
     let json = run(
         "--rw=randread --direct=1 --ioengine=psync --iodepth=16",
         &path,

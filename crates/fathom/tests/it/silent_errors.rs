@@ -131,11 +131,18 @@ fn short_reads_are_reported() {
     for engine in ["psync", "pvsync2", "libaio --iodepth=8"] {
         for personality in ["run", "fio"] {
             let device = device();
-            let more =
-                format!("--rw=randread --bs=64k --size=8m --startdelay=1s --ioengine={engine}");
-            let running = start(job(personality, &more, &device.path()));
-            wait_for_guard(&device);
+            let more = format!("--rw=randread --bs=64k --size=8m --ioengine={engine}");
+            // The guard is done when this command runs, so that the faults hit the load.
+            let scratch = Scratch::new().expect("a directory");
+            let (ready, go) = (scratch.join("ready"), scratch.join("go"));
+            let (waits, goes) = (ready.display(), go.display());
+            let mut command = job(personality, &more, &device.path());
+            command.current_dir(scratch.path()).arg(format!(
+                "--exec_prerun=touch {waits}; until [ -e {goes} ]; do sleep 0.01; done"
+            ));
+            let running = start(command).wait_until("the guard is done", || ready.exists());
             device.inject_times(Fault::ShortRead { at_most: 4096 }, 10);
+            std::fs::write(&go, "").expect("a file");
             let ran = running.finish();
             assert_eq!(device.counts().faults[&FaultKind::ShortRead], 10);
             assert_eq!(
@@ -160,16 +167,6 @@ fn short_reads_are_reported() {
             }
         }
     }
-}
-
-/// Waits until the guard has inspected the device, so that the next fault hits the load.
-fn wait_for_guard(device: &FaultDevice) {
-    wait_until("the guard inspects the device", || !device.log().is_empty());
-    let mut seen = device.log().len();
-    wait_until("the guard is done", || {
-        std::thread::sleep(Duration::from_millis(400));
-        std::mem::replace(&mut seen, device.log().len()) == device.log().len()
-    });
 }
 
 #[test]
@@ -246,13 +243,10 @@ fn continued_errors_equal_those_of_the_device() {
             len: 64 << 10,
         });
         let more = format!(
-            "--rw=randread --size=8m --loops=2 --continue_on_error=all --startdelay=1s --ioengine={engine}"
+            "--rw=randread --size=8m --loops=2 --continue_on_error=all --ioengine={engine}"
         );
-        let running = start(job("run", &more, &device.path()));
-        wait_for_guard(&device);
-        let before = device.counts().injected();
-        let ran = running.finish();
-        let injected = device.counts().injected() - before;
+        let ran = start(job("run", &more, &device.path())).finish();
+        let injected = device.counts().injected();
         assert_eq!(injected, 32, "two passes over sixteen bad blocks");
         assert_eq!(ran.code(), 1, "an I/O failed: {}", ran.err);
         let json = ran.json();
@@ -365,10 +359,8 @@ fn a_file_unlinked_during_the_run_does_not_stop_it() {
         "--rw=randread --size=4m --time_based --runtime=2 --ioengine=psync",
         &path,
     ));
-    wait_until("it was laid out", || {
-        path.metadata().is_ok_and(|facts| facts.len() == 4 << 20)
-    });
-    std::thread::sleep(Duration::from_millis(500));
+    // The load reads from the disk what was laid out.
+    wait_until("it reads", || read_bytes(running.id()) > 1 << 20);
     std::fs::remove_file(&path).expect("removed");
     let json = running.finish().expect(0).json();
     assert!(json.count("ok_ios") > 100);

@@ -3,14 +3,21 @@
 use crate::common::{Completed, program, split_args, start};
 use crate::scene::{Scene, once};
 use fathom_store::{Store, StoredCell};
-use fathom_testkit::Scratch;
+use fathom_testkit::{FsKind, LoopDevice, LoopOptions, Mount, Need, Scratch};
 use std::path::{Path, PathBuf};
 
-pub const SCENES: &[Scene] = &[Scene::check(
-    "little time passes between cells",
-    &[],
-    little_time_passes_between_cells,
-)];
+pub const SCENES: &[Scene] = &[
+    Scene::check(
+        "little time passes between cells",
+        &[],
+        little_time_passes_between_cells,
+    ),
+    Scene::check(
+        "a limited tenant leaves the device to another one",
+        &[Need::Root, Need::Loop, Need::BlkioV1],
+        a_limited_tenant_leaves_the_device_to_another_one,
+    ),
+];
 
 /// A directory with a job file for the null engine, and a store.
 struct Fixture(Scratch);
@@ -81,4 +88,35 @@ fn cells(store_path: &Path) -> Vec<StoredCell> {
     };
     let run = store.run("r1").map(|run| run.id);
     run.and_then(|run| store.cells(run)).unwrap_or_default()
+}
+
+/// The kernel allows one tenant 200 reads per second, where alone it has thousands. The other one, which shares the loop device and the
+/// CPUs with it, then has more than beside the unlimited one.
+fn a_limited_tenant_leaves_the_device_to_another_one() -> Result<(), String> {
+    let scratch = Scratch::new().expect("a directory");
+    let image = scratch.join("image");
+    let device = LoopDevice::create(&image, 256 << 20, LoopOptions::default()).expect("a device");
+    let mount = Mount::format(device.path(), FsKind::Ext4, "").expect("an ext4");
+    let recipe = "schema = 1\nname = \"shared\"\ntitle = \"x\"\ntime = \"3s\"\nsize = \"64m\"\n\
+         [options]\ndirect = 1\nbs = \"4k\"\n\
+         [[tenant]]\nname = \"reports\"\nio_max = { riops = 200 }\njob = \"[scan]\\nrw=randread\\niodepth=16\\n\"\n\
+         [[tenant]]\nname = \"web\"\njob = \"[web]\\nrw=randread\\niodepth=4\\n\"\n";
+    std::fs::write(scratch.join("shared.toml"), recipe).expect("a recipe");
+    let line = format!(
+        "suite shared {} --suites={} --no-store --json",
+        mount.path().display(),
+        scratch.path().display()
+    );
+    let json = start(program(split_args(&line))).finish().json();
+    // Steps: each alone, stage 2, limited, joining.
+    let rate =
+        |step: u32, tenant: u32| json.number(&format!("/steps/{step}/tenants/{tenant}/iops"));
+    let (alone, limited) = (rate(0, 0), rate(3, 0));
+    let (beside, with_limits) = (rate(2, 1), rate(3, 1));
+    if (limited / 200.0 - 1.0).abs() < 0.1 && alone > 5.0 * limited && with_limits > 1.1 * beside {
+        return Ok(());
+    }
+    Err(format!(
+        "{alone} alone, {limited} limited; the other one {beside} and {with_limits}"
+    ))
 }

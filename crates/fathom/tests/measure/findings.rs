@@ -35,6 +35,11 @@ pub const SCENES: &[Scene] = &[
         &[],
         time_outside_every_latency,
     ),
+    Scene::check(
+        "a queue depth that is not reached",
+        &[],
+        a_queue_depth_that_is_not_reached,
+    ),
     Scene::check("two kinds of I/O", &[Need::Fuse], two_kinds_of_io),
     Scene::check("noisy neighbours", &[], noisy_neighbours),
     Scene::check(
@@ -280,5 +285,18 @@ fn sampling_is_cheap() -> Result<(), String> {
         Ok(())
     } else {
         Err(format!("sampling took {cost} ns of CPU in 4 s"))
+    }
+}
+
+/// Cause 25: buffered reads complete while they are submitted, one by one.
+fn a_queue_depth_that_is_not_reached() -> Result<(), String> {
+    let directory = Scratch::new().expect("a directory");
+    let path = file(directory.path(), 16);
+    let more =
+        "--rw=randread --direct=0 --invalidate=0 --ioengine=libaio --iodepth=16 --iodepth_batch=1";
+    let json = run(more, &path);
+    match json.finding("DEPTH_NOT_REACHED") {
+        Some(evidence) if evidence.starts_with("Requested depth 16, achieved") => Ok(()),
+        other => Err(format!("{other:?}")),
     }
 }

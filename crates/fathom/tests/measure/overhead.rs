@@ -1,11 +1,12 @@
 //! What the load generator costs, beside fio.
 
+use std::ffi::OsStr;
 use std::process::Command;
 use std::time::Instant;
 
 use fathom_testkit::{Need, Scratch};
 
-use crate::common::FATHOM;
+use crate::common::{FATHOM, filename_arg, split_args, start};
 use crate::scene::{Attempt, Scene};
 
 pub const SCENES: &[Scene] = &[
@@ -35,7 +36,47 @@ pub const SCENES: &[Scene] = &[
             to: 1.05,
         },
     },
+    Scene {
+        is_robust: false,
+        name: "reads of a disk by the program of `cargo build`, of those of the release",
+        needs: &[],
+        attempt: Attempt::Figure {
+            measure: reads_of_the_dev_build,
+            from: 0.97,
+            to: 1.03,
+        },
+    },
 ];
+
+/// The program of `cargo build`, which `cargo xtask measure` names in this variable.
+const DEV_PROGRAM: &str = "FATHOM_DEV_PROGRAM";
+
+/// Reads per second of a file at depth 32 with the dev profile, as a share of those with the release profile: in the order ABBA, so that a
+/// slow change of the disk touches both alike.
+fn reads_of_the_dev_build() -> Result<f64, String> {
+    let dev = std::env::var_os(DEV_PROGRAM)
+        .ok_or_else(|| format!("{DEV_PROGRAM} is not set: run `cargo xtask measure`"))?;
+    let scratch = Scratch::new().expect("a directory");
+    let file = scratch.join("data");
+    let reads = |program: &OsStr| {
+        let mut command = Command::new(program);
+        command.args(split_args(
+            "run --name=x --bs=4k --rw=randread --direct=1 --ioengine=libaio --iodepth=32 --size=256m --norandommap --time_based \
+             --runtime=1 --no-probe --output-format=json",
+        ));
+        command.arg(filename_arg(&file));
+        start(command)
+            .finish()
+            .expect(0)
+            .json()
+            .number("/jobs/0/read/iops")
+    };
+    let release = OsStr::new(FATHOM);
+    // The first run lays the file out.
+    reads(release);
+    let [a, b, c, d] = [release, &dev, &dev, release].map(reads);
+    Ok((b + c) / (a + d))
+}
 
 /// Runs this load with both programs, one after the other: the share of fio's time that `fathom fio` takes.
 fn time_of_fio(load: &str) -> Result<f64, String> {
