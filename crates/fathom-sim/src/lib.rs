@@ -51,7 +51,7 @@ pub use self::controller::{Batching, Controller, ControllerParameters};
 pub use self::device::{SimCompletion, SimDevice, SimOp, SimRequest, SimTime, closed_loop};
 pub use self::error::{ModelError, ParameterError, Place};
 pub use self::flash::{Flash, FlashCounts, FlashParameters, MAPPED_PAGE, Precondition, SlcCache};
-pub use self::load::{SharedTime, SimHost, run_load, unsupported};
+pub use self::load::{RealFiles, SharedTime, SimHost, run_load, unsupported};
 pub use self::machine::{
     DeviceEntry, Event, EventKind, Extent, FileEntry, FileNode, FileTree, ForeignLoad, Machine,
     MachineFile, Node, OneHost, PlaceError, SimCommitResult, SimCommits, TokenBucket, Volume,

@@ -74,6 +74,7 @@ mod tidy;
 mod verify_faults;
 mod verify_fio;
 mod verify_memory;
+mod verify_virtual;
 mod virtual_time;
 mod why;
 mod witness;
