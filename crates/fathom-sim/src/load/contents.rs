@@ -149,7 +149,7 @@ impl Contents {
         self.found.remove(&id)
     }
 
-    fn write(&mut self, disk: usize, offset: u64, bytes: &[u8]) {
+    pub fn write(&mut self, disk: usize, offset: u64, bytes: &[u8]) {
         let mut rest = bytes;
         let mut at = offset;
         while !rest.is_empty() {
@@ -170,7 +170,7 @@ impl Contents {
         }
     }
 
-    fn read(&self, disk: usize, range: &Range<u64>) -> Vec<u8> {
+    pub fn read(&self, disk: usize, range: &Range<u64>) -> Vec<u8> {
         let mut bytes = vec![0; (range.end - range.start) as usize];
         for ((_, number), chunk) in self.chunks.range(chunks_of(disk, range)) {
             let part = part_of(range, *number);

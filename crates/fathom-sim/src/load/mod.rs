@@ -11,6 +11,7 @@ mod disk;
 mod engine;
 mod hardware;
 mod machine;
+mod powered;
 mod shared_time;
 mod thread;
 mod windows;
@@ -28,6 +29,7 @@ use fathom_model::{Conditions, DiskCounters, HostRecording, Nanos, Plan, Recordi
 use self::hardware::Hardware;
 use self::machine::Machine;
 pub use self::machine::{RealFiles, unsupported};
+pub use self::powered::{Finished, PoweredDisk, RequestFailed};
 pub use self::shared_time::SharedTime;
 use self::thread::{SimThread, share};
 use crate::machine::{FileTree, MachineError, SimDisk, SimMachineSpec, Volume, VolumeKind};

@@ -16,6 +16,7 @@
 //! | `lose_write = DEVICE` | `number` |
 //! | `misplace_write = DEVICE` | `number`, `by` |
 //! | `corrupt = DEVICE` | `from`, `to` |
+//! | `cut_power = DEVICE` | only of `fathom durable` |
 //! | `cut_network = TIME` | only of one of several hosts |
 //! | `delay_network = TIME` | `lasts`; only of one of several hosts |
 
@@ -107,6 +108,10 @@ const KINDS: &[(&str, Read)] = &[
         let (disk, (from, to)) = (event.device("corrupt")?, event.range()?);
         Ok(EventKind::DataCorrupted { disk, from, to })
     }),
+    ("cut_power", |event| {
+        let disk = event.device("cut_power")?;
+        Ok(EventKind::PowerCut { disk })
+    }),
     ("cut_network", |event| {
         let lasts = event.of_network("cut_network")?;
         Ok(EventKind::NetworkCut { lasts })
@@ -166,7 +171,7 @@ impl EventEntry<'_> {
         if self.has_network {
             return self.time(name, None);
         }
-        let problem = "one host alone needs no network: `fathom run --hosts=a,b` has several";
+        let problem = "one host alone needs no network: `fathom run --hosts=a,b` has several, and `fathom durable` a recorder";
         Err(self.params.error(name, problem))
     }
 

@@ -137,6 +137,11 @@ pub enum EventKind {
         /// The first byte after it.
         to: u64,
     },
+    /// The power is cut and comes back at once: of the machine with this disk, or of the disk alone.
+    PowerCut {
+        /// The disk.
+        disk: usize,
+    },
     /// Messages to and from other machines are lost.
     NetworkCut {
         /// How long.
@@ -202,7 +207,8 @@ impl EventKind {
             | EventKind::WriteTorn { disk, .. }
             | EventKind::WriteLost { disk, .. }
             | EventKind::WriteMisplaced { disk, .. }
-            | EventKind::DataCorrupted { disk, .. } => Some(disk),
+            | EventKind::DataCorrupted { disk, .. }
+            | EventKind::PowerCut { disk } => Some(disk),
             _ => None,
         }
     }
@@ -228,7 +234,8 @@ impl EventKind {
             | EventKind::WriteTorn { .. }
             | EventKind::WriteLost { .. }
             | EventKind::WriteMisplaced { .. }
-            | EventKind::DataCorrupted { .. } => Nanos::ZERO,
+            | EventKind::DataCorrupted { .. }
+            | EventKind::PowerCut { .. } => Nanos::ZERO,
         }
     }
 

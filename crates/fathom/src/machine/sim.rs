@@ -33,7 +33,7 @@ use crate::measure::target_paths;
 use crate::this_machine::ThisMachine;
 
 /// The wall clock at the start of every simulation: 2026-01-01 00:00:00 UTC.
-const START_UNIX_NS: u64 = 1_767_225_600_000_000_000;
+pub const START_UNIX_NS: u64 = 1_767_225_600_000_000_000;
 /// Major number of the block devices, as of NVMe.
 const BLOCK_MAJOR: u32 = 259;
 /// Major number of the file systems.
