@@ -218,14 +218,22 @@ impl FileSystem for Files {
         flags.set(OFlags::DIRECT, how.direct);
         flags.set(fathom_linux::O_DSYNC, how.dsync);
         flags.set(OFlags::NOFOLLOW, how.creates != Creates::IfMissing);
-        let file = OpenOptions::new()
+        let mut options = OpenOptions::new();
+        options
             .read(true)
             .write(true)
-            .create_new(how.creates == Creates::New)
-            .create(how.creates == Creates::IfMissing)
             .mode(0o644)
-            .custom_flags(flags.bits().cast_signed())
-            .open(path)?;
+            .custom_flags(flags.bits().cast_signed());
+        match how.creates {
+            Creates::No => {}
+            Creates::New => {
+                options.create_new(true);
+            }
+            Creates::IfMissing => {
+                options.create(true);
+            }
+        }
+        let file = options.open(path)?;
         Ok(Box::new(file))
     }
 

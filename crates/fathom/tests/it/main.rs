@@ -16,6 +16,7 @@ mod device_time;
 mod devices;
 mod docs;
 mod durable;
+mod durable_virtual;
 mod experiments;
 mod explain;
 mod fallback;

@@ -39,7 +39,12 @@ impl HostClock {
     }
 
     pub fn is_off(&self) -> bool {
-        self.off_at.is_some_and(|at| self.time() >= at)
+        self.is_off_at(self.time())
+    }
+
+    /// Whether the power is cut until then.
+    pub fn is_off_at(&self, time: Duration) -> bool {
+        self.off_at.is_some_and(|at| time >= at)
     }
 
     /// Waits as [`Clock::wait`]. The thread ends here when the power is cut.

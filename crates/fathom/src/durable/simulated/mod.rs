@@ -22,7 +22,7 @@ use fathom_cli::DurableArgs;
 use fathom_durable::wire::Token;
 use fathom_durable::{Certificate, Unreadable, WriteOptions};
 use fathom_hosts::{Bell, Simulation};
-use fathom_sim::{DeviceCache, EventKind, Library, PoweredDisk, SimDisk, VolumeKind};
+use fathom_sim::{DeviceCache, EventKind, Library, Node, PoweredDisk, SimDisk, VolumeKind};
 
 use self::clock::{HostClock, PowerCut};
 use self::disk::WaitingDisk;
@@ -35,7 +35,7 @@ use crate::durable::recorder::Recorder;
 use crate::durable::world::{World, lock};
 use crate::durable::{files, write as writer};
 use crate::outcome::Outcome;
-use crate::print::note_line;
+use crate::print::{eprint_line, note_line};
 use crate::session::{HostMachine, START_UNIX, host_machines};
 
 /// The host with the disk, and that of the recorder, in the file of the machine.
@@ -65,7 +65,9 @@ pub fn write(args: &DurableArgs, options: &WriteOptions) -> Result<Outcome, Stri
                 lab.simulation.now().as_secs_f64()
             ));
         }
-        let (certificate, goes_on) = lab.cycle(options, number, *at)?;
+        let Some((certificate, goes_on)) = lab.cycle(options, number, *at)? else {
+            return Ok(Outcome::Undecided);
+        };
         note_line!(
             "fathom durable: after cycle {number}: {}: {}",
             certificate.verdict.name(),
@@ -230,14 +232,26 @@ impl Lab {
         Recorder::with_token(world, &self.address, self.recorder.token.clone())
     }
 
-    /// Writes until the power is cut, and checks. Whether another cycle can follow.
+    /// Writes until the power is cut, and checks. Whether another cycle can follow. `None` when writer and check could not do it.
     fn cycle(
         &self,
         options: &WriteOptions,
         number: u32,
         cut: Duration,
-    ) -> Result<(Certificate, bool), String> {
-        let is_cut = self.write_until(options, number, cut)?;
+    ) -> Result<Option<(Certificate, bool)>, String> {
+        let ended = self.write_until(options, number, cut)?;
+        match (self.check(options, ended.is_none()), ended) {
+            (Ok(checked), _) => Ok(Some(checked)),
+            (Err(error), Some(Outcome::Undecided)) => {
+                eprint_line!("fathom durable: {error}");
+                Ok(None)
+            }
+            (Err(error), _) => Err(error),
+        }
+    }
+
+    /// Checks the present cycle. Whether another one can follow.
+    fn check(&self, options: &WriteOptions, is_cut: bool) -> Result<(Certificate, bool), String> {
         let world = self.host(None);
         let recorder = self.recorder(&world);
         let (mut log, second_host) = recorder.fetch()?;
@@ -257,13 +271,13 @@ impl Lab {
         Ok((certificate, is_cut && is_readable))
     }
 
-    /// Writes a cycle. Whether the power was cut: a writer that ended by itself is checked as it is.
+    /// Writes a cycle until the power is cut. A writer that ended by itself is checked as it is: its outcome.
     fn write_until(
         &self,
         options: &WriteOptions,
         number: u32,
         cut: Duration,
-    ) -> Result<bool, String> {
+    ) -> Result<Option<Outcome>, String> {
         let off_at = (!options.device_cut).then_some(cut);
         let program = self.start_writer(options, &self.host(off_at))?;
         let own = self.disk_of(&options.path)?;
@@ -273,20 +287,20 @@ impl Lab {
                 self.cut_power(own, number);
                 self.wait_for_end(&program, Duration::MAX);
                 self.mount(own);
-                return Ok(true);
+                return Ok(None);
             }
         } else {
             self.wait_for_end(&program, Duration::MAX);
         }
         if let Some(result) = lock(&program.result).take() {
-            return result.map(|_| false);
+            return result.map(Some);
         }
         self.boots.set(self.boots.get() + 1);
         for disk in 0..self.disks.len() {
             self.cut_power(disk, number);
             self.mount(disk);
         }
-        Ok(true)
+        Ok(None)
     }
 
     fn start_writer(
@@ -329,26 +343,28 @@ impl Lab {
     }
 }
 
-/// The disks of a machine, with empty file systems.
+/// The disks of a machine, with their file systems.
 fn disks_of(host: &mut HostMachine) -> Vec<Arc<WaitingDisk>> {
     let devices = std::mem::take(&mut host.machine.devices).into_iter();
-    let entries = host.file.devices.iter();
-    let disks = devices
-        .zip(entries)
-        .enumerate()
-        .map(|(number, (device, entry))| {
-            let path = entry.path.clone();
-            let disk = SimDisk { path, device };
-            let disk = PoweredDisk::new(disk, number, &host.machine.events, entry.cache);
-            formatted(disk)
-        });
+    let (files, events) = (&host.machine.files, &host.machine.events);
+    let entries = host.file.devices.iter().enumerate();
+    let disks = devices.zip(entries).map(|(device, (number, entry))| {
+        let mount = entry.mounted.as_ref().unwrap_or(&entry.path);
+        let others = files
+            .files_below(mount)
+            .filter_map(|path| match files.node(path) {
+                Node::File(file) => Some((path.to_owned(), file.extent.size)),
+                _ => None,
+            });
+        let others: Vec<(PathBuf, u64)> = others.collect();
+        let (path, capacity) = (entry.path.clone(), device.capacity());
+        let disk = SimDisk { path, device };
+        let disk = PoweredDisk::new(disk, number, events, entry.cache);
+        let disk = Arc::new(WaitingDisk::new(disk));
+        Volume::format(&disk, capacity, mount, &others);
+        disk
+    });
     disks.collect()
-}
-
-fn formatted(disk: PoweredDisk) -> Arc<WaitingDisk> {
-    let disk = Arc::new(WaitingDisk::new(disk));
-    Volume::format(&disk);
-    disk
 }
 
 /// The disk of the recorder, its size, and where it is mounted: the one that the file has for its host alone, or one of its own.
@@ -372,7 +388,9 @@ fn recorder_disk(host: &mut HostMachine, writer: &HostMachine) -> Result<Recorde
         device,
     };
     let disk = PoweredDisk::new(disk, 0, &[], DeviceCache::default());
-    Ok((formatted(disk), capacity, path))
+    let disk = Arc::new(WaitingDisk::new(disk));
+    Volume::format(&disk, capacity, &path, &[]);
+    Ok((disk, capacity, path))
 }
 
 /// Starts the host of the recorder.

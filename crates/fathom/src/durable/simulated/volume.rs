@@ -87,9 +87,25 @@ fn half_of(capacity: u64) -> u64 {
 }
 
 impl Volume {
-    /// Makes an empty file system on a disk, as before the test.
-    pub fn format(disk: &WaitingDisk) {
-        disk.store(0, &record(1, 0, &[]));
+    /// Makes a file system on a disk that is mounted at `mount`, with files of others of these sizes.
+    pub fn format(disk: &WaitingDisk, capacity: u64, mount: &Path, files: &[(PathBuf, u64)]) {
+        let mut at = half_of(capacity) * 2;
+        let mut changes = Vec::new();
+        for (number, (path, size)) in (1..).zip(files) {
+            let above = path.ancestors().skip(1);
+            let above = above.take_while(|one| *one != mount && one.starts_with(mount));
+            changes.extend(above.map(|one| Change::Name(one.to_owned(), Name::Directory)));
+            let bytes = size.next_multiple_of(ALLOCATION);
+            let file = FileRecord {
+                size: *size,
+                written: 0,
+                extents: vec![(at, bytes)],
+            };
+            changes.push(Change::Name(path.clone(), Name::File(number)));
+            changes.push(Change::File(number, file));
+            at += bytes;
+        }
+        disk.store(0, &record(1, 0, &changes));
     }
 
     /// Reads the journal. Without one the file system is empty, as one that cannot be mounted.
@@ -565,6 +581,13 @@ impl FileState {
     /// Adds a piece, which replaces what it overlaps.
     fn add_dirty(&mut self, offset: u64, bytes: &[u8]) {
         let end = offset + bytes.len() as u64;
+        // Mostly a piece follows the last one.
+        if let Some((start, last)) = self.dirty.iter_mut().next_back()
+            && start + last.len() as u64 == offset
+        {
+            last.extend_from_slice(bytes);
+            return;
+        }
         let touching = self.dirty.range(..=end);
         let touching = touching.filter(|(start, piece)| **start + piece.len() as u64 >= offset);
         let keys: Vec<u64> = touching.map(|(start, _)| *start).collect();

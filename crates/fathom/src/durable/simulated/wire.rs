@@ -16,8 +16,8 @@ use crate::durable::world::{Wire, lock};
 pub struct Network(pub Vec<(Range<Duration>, Option<Duration>)>);
 
 impl Network {
-    /// When something arrives that leaves now.
-    pub fn arrival(&self, now: Duration) -> Duration {
+    /// When something leaves that is sent now, again and again while the network is cut.
+    fn departure(&self, now: Duration) -> Duration {
         let mut leaves = now;
         // The end of one cut may be within another one.
         while let Some((span, _)) = self
@@ -27,6 +27,12 @@ impl Network {
         {
             leaves = span.end;
         }
+        leaves
+    }
+
+    /// When something arrives that is sent now.
+    pub fn arrival(&self, now: Duration) -> Duration {
+        let leaves = self.departure(now);
         let delays = self.0.iter().filter(|(span, _)| span.contains(&leaves));
         let delays = delays.filter_map(|(_, delay)| *delay);
         leaves.saturating_add(delays.sum())
@@ -77,12 +83,17 @@ pub fn pair(clocks: [&Arc<HostClock>; 2], network: &Network) -> [SimWire; 2] {
 }
 
 impl End {
+    /// When something arrives that is sent now; `None` if the host has no power any more when it would leave.
+    fn arrival(&self) -> Option<Duration> {
+        let now = self.clock.time();
+        let is_lost = self.clock.is_off_at(self.network.departure(now));
+        (!is_lost).then(|| self.network.arrival(now))
+    }
+
     fn finish(&self) {
-        // A host without power sends nothing.
-        if self.clock.is_off() {
+        let Some(arrival) = self.arrival() else {
             return;
-        }
-        let arrival = self.network.arrival(self.clock.time());
+        };
         let mut state = lock(&self.sends.state);
         let arrival = arrival.max(state.last);
         state.closed.get_or_insert(arrival);
@@ -136,7 +147,9 @@ impl Read for SimWire {
 impl Write for SimWire {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let end = &self.end;
-        let arrival = end.network.arrival(end.clock.time());
+        let Some(arrival) = end.arrival() else {
+            return Ok(bytes.len());
+        };
         let mut state = lock(&end.sends.state);
         let arrival = arrival.max(state.last);
         state.last = arrival;
