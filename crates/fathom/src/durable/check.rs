@@ -168,7 +168,9 @@ fn compare_run(subject: &Subject<'_>, current: &CycleLog) -> Result<(), String> 
 
 /// How the cycle ended.
 fn end(subject: &Subject<'_>, current: &CycleLog) -> Result<CycleEnd, String> {
-    Ok(if current.stopped {
+    let cycle = current.begin.geometry.cycle;
+    let has_stopped = || files::is_stopped(subject.world.files(), subject.path, cycle);
+    Ok(if current.stopped || has_stopped() {
         CycleEnd::Stopped
     } else if subject.device_cut {
         CycleEnd::DeviceCut

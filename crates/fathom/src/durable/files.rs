@@ -17,6 +17,8 @@ const ALIGNMENT: usize = 4096;
 
 /// Bytes of a marker that are read.
 const LONGEST_MARKER: u64 = 64 << 10;
+/// The file in the directory of a cycle whose writer stopped before a cut.
+const STOPPED: &str = "stopped";
 /// A new file; an existing one is never opened.
 const NEW: How = How {
     creates: Creates::New,
@@ -159,6 +161,21 @@ pub fn create_cycle(
     Ok(directory)
 }
 
+/// Notes that the writer of a cycle stopped before a cut, and could not tell the recorder.
+///
+/// # Errors
+/// When it cannot be stored.
+pub fn mark_stopped(files: &dyn FileSystem, directory: &Path) -> io::Result<()> {
+    let name = directory.join(STOPPED);
+    files.open(&name, NEW)?.sync_all()?;
+    files.sync_parent(&name)
+}
+
+/// Whether the writer of a cycle noted that it stopped before a cut.
+pub fn is_stopped(files: &dyn FileSystem, path: &Path, cycle: u32) -> bool {
+    files.exists(&cycle_directory(path, cycle).join(STOPPED))
+}
+
 /// Removes the files of earlier cycles, by their names.
 ///
 /// # Errors
@@ -190,7 +207,8 @@ fn remove_cycle(files: &dyn FileSystem, directory: &Path) -> Result<(), String> 
         .list(directory)
         .map_err(|error| format!("{}: {error}", directory.display()))?;
     for (name, entry) in entries {
-        if Geometry::is_own_file(&name) && entry == Entry::File {
+        let is_own = Geometry::is_own_file(&name) || name == STOPPED;
+        if is_own && entry == Entry::File {
             let path = directory.join(name);
             files
                 .remove_file(&path)

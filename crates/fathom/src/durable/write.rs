@@ -150,6 +150,11 @@ fn cycle(
     // reach the media before a later cut.
     let is_cut = matches!(&end, Err(error) if options.device_cut && error.is_device_lost);
     let ended = link.end(!is_cut);
+    // The recorder may not know: then the check must not take a later cut for one while it wrote.
+    if !is_cut && (end.is_err() || ended.is_err()) {
+        // A disk that does not even store this is not believed by the check either.
+        let _ = files::mark_stopped(world.files(), &directory);
+    }
     match end.map_err(|error| error.text).and(ended) {
         Ok(()) if interrupted => {
             note_line!(

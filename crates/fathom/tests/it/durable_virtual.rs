@@ -300,6 +300,22 @@ fn a_recorder_whose_disk_is_full_leaves_the_test_undecided() {
     }
 }
 
+/// Regression 1480: a writer that had lost the recorder stopped, and the check took a cut long after that for one while it wrote: it passed
+/// a device that had time to store everything. The writer hears nothing for 15 s, and cannot tell the recorder that it stops.
+#[test]
+fn a_cut_after_the_writer_has_stopped_proves_nothing() {
+    let network = "at = '50ms', cut_network = '25s'";
+    let found = Certificate::of(&machine("", &[network, &cut("20s")]), ONE_STREAM);
+    assert_eq!(
+        (found.verdict(), found.violations()),
+        ("undecided", 0),
+        "{:#}",
+        found.0
+    );
+    assert_eq!(found.0["cycles"][0]["end"], "stopped");
+    assert!(found.number("acknowledged") > 0);
+}
+
 #[test]
 fn the_power_of_the_device_alone_is_cut() {
     let found = Certificate::of(

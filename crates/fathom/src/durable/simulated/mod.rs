@@ -261,7 +261,7 @@ impl Lab {
         let subject = Subject {
             world: &world,
             path: &options.path,
-            device_cut: options.device_cut && is_cut,
+            device_cut: options.device_cut,
             // What the user would state.
             unreadable: (!is_readable).then_some(Unreadable::FileSystem),
             recorder: &recorder,
@@ -271,7 +271,7 @@ impl Lab {
         Ok((certificate, is_cut && is_readable))
     }
 
-    /// Writes a cycle until the power is cut. A writer that ended by itself is checked as it is: its outcome.
+    /// Writes a cycle until the power is cut, also that of a host whose writer ended before: then its outcome.
     fn write_until(
         &self,
         options: &WriteOptions,
@@ -283,24 +283,24 @@ impl Lab {
         let own = self.disk_of(&options.path)?;
         if options.device_cut {
             self.wait_for_end(&program, cut);
-            if program.ended.count() == 0 {
-                self.cut_power(own, number);
-                self.wait_for_end(&program, Duration::MAX);
-                self.mount(own);
-                return Ok(None);
-            }
         } else {
             self.wait_for_end(&program, Duration::MAX);
         }
-        if let Some(result) = lock(&program.result).take() {
-            return result.map(Some);
+        let has_ended = program.ended.count() > 0;
+        let result = lock(&program.result).take().transpose()?;
+        self.simulation.sleep_until(cut);
+        if options.device_cut {
+            self.cut_power(own, number);
+            self.wait_for_end(&program, Duration::MAX);
+            self.mount(own);
+            return Ok(result.filter(|_| has_ended));
         }
         self.boots.set(self.boots.get() + 1);
         for disk in 0..self.disks.len() {
             self.cut_power(disk, number);
             self.mount(disk);
         }
-        Ok(None)
+        Ok(result)
     }
 
     fn start_writer(
