@@ -117,10 +117,6 @@ pub enum Entry {
 }
 
 /// The files of a host. Errors are those of the system calls.
-#[expect(
-    clippy::missing_errors_doc,
-    reason = "each is a system call of the same name"
-)]
 pub trait FileSystem: Send + Sync {
     fn entry(&self, path: &Path) -> io::Result<Entry>;
 
@@ -145,10 +141,6 @@ pub trait FileSystem: Send + Sync {
 }
 
 /// An open file. Errors are those of the system calls.
-#[expect(
-    clippy::missing_errors_doc,
-    reason = "each is a system call of the same name"
-)]
 pub trait OpenFile: Send + Sync {
     fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
 
