@@ -346,6 +346,13 @@ mod tests {
                 "corrupt = '/dev/a'\nto = '8k'",
                 Event::data_corrupted(ms(500), 0, 0..8192),
             ),
+            (
+                "cut_power = '/b'",
+                Event {
+                    at: ms(500),
+                    kind: EventKind::PowerCut { disk: 1 },
+                },
+            ),
         ] {
             let found = read(&format!("at = '500ms'\n{text}"));
             assert_eq!(found, Ok(expected), "{text}");

@@ -410,6 +410,28 @@ size = "1m"
         assert!(matches!(node("/data/base.db"), Node::File(file) if file.extent.disk == 1));
     }
 
+    #[test]
+    fn a_device_has_a_volatile_cache_that_keeps_its_promises_unless_its_keys_say_other() {
+        let cache = |keys: &str| {
+            let text = format!("[[device]]\npath = '/a'\nmodel = 'servers(count=1)'\n{keys}\n");
+            let file = MachineFile::parse("m.toml", &text).expect("a machine");
+            file.devices[0].cache
+        };
+        let (bytes, honest) = (16 << 20, DeviceCache::default());
+        assert_eq!(cache(""), honest);
+        assert_eq!(
+            (honest.bytes, honest.ignores_flush, honest.ignores_fua),
+            (bytes, false, false)
+        );
+        let lying = DeviceCache {
+            bytes: 0,
+            ignores_flush: true,
+            ignores_fua: true,
+        };
+        let keys = "volatile_cache = '0k'\nignores_flush = true\nignores_fua = true";
+        assert_eq!(cache(keys), lying);
+    }
+
     /// Of three devices and two events one each is only on one of two hosts.
     #[test]
     fn a_host_has_its_own_parts_and_those_of_all() {

@@ -294,7 +294,7 @@ fn a_lost_recorder_stops_the_writer() {
     let log = fs::read(recorder.log()).expect("the log");
     fs::write(recorder.log(), &log[..log.len() - 3]).expect("cut");
     recorder.restart();
-    // As the writer said: undecided, because nothing is lost. It stopped before the cut, see regression 1480.
+    // As the writer said: undecided, because nothing is lost, and it stopped before the cut.
     let (code, certificate) = recorder.certificate(&path, &["--device-cut"]);
     assert_eq!(code, 3, "{certificate:#}");
     assert_eq!(certificate["cycles"][0]["end"], "stopped");
