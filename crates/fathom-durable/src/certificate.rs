@@ -51,6 +51,9 @@ pub struct Circumstances {
     pub program: String,
     /// Date and time of the check, UTC.
     pub checked: String,
+    /// The machine, if nothing was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub simulated: Option<String>,
 }
 
 /// The certificate of a run.
@@ -165,7 +168,11 @@ impl Certificate {
     /// The certificate as text.
     #[must_use]
     pub fn text(&self) -> String {
-        let mut text = wrapped(&format!("{}: {}", self.verdict.name(), self.reason), "");
+        let mut text = String::new();
+        if let Some(simulated) = &self.circumstances.simulated {
+            text += &format!("Simulated, not measured: {simulated}\n\n");
+        }
+        text += &wrapped(&format!("{}: {}", self.verdict.name(), self.reason), "");
         if let Some(uncertainty) = self.uncertainty() {
             text += &wrapped(&uncertainty, "");
         }

@@ -98,6 +98,10 @@ fn facts(page: &mut String, certificate: &Certificate) {
         ("Run", certificate.run.to_string()),
         ("Checked", circumstances.checked.clone()),
         ("Program", circumstances.program.clone()),
+        (
+            "Simulated, not measured",
+            circumstances.simulated.clone().unwrap_or_default(),
+        ),
     ];
     *page += "<h2>Circumstances</h2>\n<dl>\n";
     for (name, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {

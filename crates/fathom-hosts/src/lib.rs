@@ -42,7 +42,7 @@ pub use self::select::Selection;
 pub use self::sign::{PublicKey, SigningKey, secret};
 pub use self::simulation::{SimulatedHost, Simulation, WallClock};
 pub use self::ssh::SshHost;
-pub use self::time::{Bell, Clock, ThreadBody};
+pub use self::time::{Bell, Clock, ThreadBody, system_clock};
 pub use self::transport::{Connection, Event, Message};
 
 /// Longest name of an agent.

@@ -196,6 +196,11 @@ impl Simulation {
         self.wait(Wait::Until(at, Arc::default(), 0));
     }
 
+    /// Waits until this time, or until the bell has been rung after somebody counted `heard`.
+    pub fn wait_for(&self, bell: &Arc<Bell>, heard: u64, at: Duration) {
+        self.wait(Wait::Until(at, Arc::clone(bell), heard));
+    }
+
     /// A connection of a host to the network.
     #[must_use]
     pub fn connect(self: &Arc<Simulation>, host: SimulatedHost) -> Connection {
@@ -309,8 +314,7 @@ impl Clock for SimulatedClock {
             Duration::MAX => at,
             at => at.saturating_sub(self.host.ahead),
         };
-        self.simulation
-            .wait(Wait::Until(at, Arc::clone(bell), heard));
+        self.simulation.wait_for(bell, heard, at);
     }
 
     fn spawn(&self, name: &str, body: ThreadBody) -> io::Result<JoinHandle<()>> {

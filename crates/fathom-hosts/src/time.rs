@@ -102,6 +102,12 @@ impl Clock for SystemClock {
     }
 }
 
+/// The clock of this machine.
+#[must_use]
+pub fn system_clock() -> Arc<dyn Clock> {
+    Arc::new(SystemClock)
+}
+
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -56,7 +56,7 @@ pub use self::engines::{
 pub use self::host::{
     BlockMap, CacheState, ConditionsWatch, DirectIo, HostWatch, IdleWatch, LinuxHost, SectorRange,
     cache_state, direct_io, dump_requests, end_with_parent, host_cpus, host_memory,
-    idle_calibration, interrupts, written_share,
+    idle_calibration, interrupts, read_small, save_in, written_share,
 };
 pub use self::io_max::LimitedGroup;
 pub use self::open_flags::O_DSYNC;

@@ -51,11 +51,13 @@ pub use self::controller::{Batching, Controller, ControllerParameters};
 pub use self::device::{SimCompletion, SimDevice, SimOp, SimRequest, SimTime, closed_loop};
 pub use self::error::{ModelError, ParameterError, Place};
 pub use self::flash::{Flash, FlashCounts, FlashParameters, MAPPED_PAGE, Precondition, SlcCache};
-pub use self::load::{SharedTime, SimHost, run_load, unsupported};
+pub use self::load::{
+    Finished, PoweredDisk, RealFiles, RequestFailed, SharedTime, SimHost, run_load, unsupported,
+};
 pub use self::machine::{
-    DeviceEntry, Event, EventKind, Extent, FileEntry, FileNode, FileTree, ForeignLoad, Machine,
-    MachineFile, Node, OneHost, PlaceError, SimCommitResult, SimCommits, TokenBucket, Volume,
-    VolumeKind,
+    DeviceCache, DeviceEntry, Event, EventKind, Extent, FileEntry, FileNode, FileTree, ForeignLoad,
+    Machine, MachineFile, Node, OneHost, PlaceError, SimCommitResult, SimCommits, SimDisk,
+    TokenBucket, Volume, VolumeKind,
 };
 pub use self::measured_disk::{MeasuredDisk, MeasuredDiskParameters};
 pub use self::members::MemberCounts;

@@ -11,15 +11,19 @@ use fathom_cli::MachineOptions;
 use fathom_hosts::{Selection, SimulatedHost, Simulation};
 use fathom_model::{HostLink, Nanos, Simulated};
 use fathom_plan::HostInfo;
-use fathom_sim::{EventKind, Library, MachineFile, ModelSpec, OneHost, Parameter, Place, Value};
+use fathom_sim::{
+    Event, EventKind, Library, MachineFile, ModelSpec, OneHost, Parameter, Place, Value,
+};
 
 use crate::hosts::SimulatedHosts;
-use crate::machine::{LinuxMachine, Machine, SimMachine};
+use crate::machine::{LinuxMachine, Machine, START_UNIX_NS, SimMachine};
 use crate::result_file;
 use crate::toml_files::{toml_files, user_directory};
 
 /// Seed of the models unless `--seed` sets it.
 const SEED: u64 = 1;
+/// The wall clock at the start of every simulation, since 1970.
+pub const START_UNIX: Duration = Duration::from_nanos(START_UNIX_NS);
 /// The option in messages.
 const OPTION: &str = "--machine";
 /// How long before the next one a simulated host was switched on: their clocks begin at different times.
@@ -150,7 +154,7 @@ impl Source<'_> {
             None => spec,
         };
         add_files(&spec, &mut library)?;
-        let seed = self.seed(host, 1);
+        let seed = self.seed(host.map_or(0, |host| host.rank), 1);
         let machine = fathom_sim::Machine::with_device(&spec, &library, seed);
         let machine = machine.map_err(|error| error.to_string())?;
         Ok(made(machine, spec.to_text(), seed, host))
@@ -160,28 +164,98 @@ impl Source<'_> {
     fn of_file(
         &self,
         contents: &str,
-        mut library: Library,
+        library: Library,
         host: Option<&OfHost<'_>>,
     ) -> Result<OneMachine, String> {
+        let names = host.map(|host| (host.rank, host.names));
+        let built = self.build_file(contents, library, names)?;
+        let is_cut = |event: &Event| matches!(event.kind, EventKind::PowerCut { .. });
+        if built.file.events.iter().any(is_cut) {
+            return Err(format!(
+                "{}: cut_power is an event of `fathom durable write`; no other command starts a machine again",
+                self.text
+            ));
+        }
+        let HostMachine {
+            machine, identity, ..
+        } = built;
+        Ok(made(machine, identity.device, identity.seed, host))
+    }
+
+    /// Builds the machine of a file, alone or that of the host with a rank among several.
+    fn build_file(
+        &self,
+        contents: &str,
+        mut library: Library,
+        host: Option<(usize, &[String])>,
+    ) -> Result<HostMachine, String> {
         let message = |error: fathom_sim::ModelError| error.to_string();
-        let one = host.map(|host| OneHost {
-            name: &host.names[host.rank],
-            all: host.names,
+        let one = host.map(|(rank, names)| OneHost {
+            name: &names[rank],
+            all: names,
         });
         let file = MachineFile::parse_for(self.text, contents, one).map_err(message)?;
         for device in &file.devices {
             add_files(&device.model, &mut library)?;
         }
-        let seed = self.seed(host, file.devices.len());
+        let seed = self.seed(host.map_or(0, |(rank, _)| rank), file.devices.len());
         let machine = file.build(&library, seed).map_err(message)?;
-        Ok(made(machine, self.text.to_owned(), seed, host))
+        Ok(HostMachine {
+            file,
+            machine,
+            identity: Simulated {
+                device: self.text.to_owned(),
+                seed,
+            },
+        })
     }
 
-    /// The seed of the first of `devices`; the others have the numbers after it.
-    fn seed(&self, host: Option<&OfHost<'_>>, devices: usize) -> u64 {
-        let before = host.map_or(0, |host| host.rank * devices) as u64;
+    /// The seed of the first of `devices` of the host with this rank; the others have the numbers after it.
+    fn seed(&self, rank: usize, devices: usize) -> u64 {
+        let before = (rank * devices) as u64;
         self.options.seed.unwrap_or(SEED).wrapping_add(before)
     }
+}
+
+/// The machine of a file and its description.
+pub struct HostMachine {
+    pub file: MachineFile,
+    pub machine: fathom_sim::Machine,
+    /// What results call it.
+    pub identity: Simulated,
+}
+
+/// The machines of hosts with these names, for a command that simulates what is between them itself.
+///
+/// # Errors
+/// When the options name no file of a machine, or it has a mistake.
+pub fn host_machines(options: &MachineOptions, names: &[&str]) -> Result<Vec<HostMachine>, String> {
+    let text = options.machine.as_deref().unwrap_or_default();
+    let source = Source { options, text };
+    let contents = match text.ends_with(".toml") {
+        true => result_file::read(text)?,
+        false => String::new(),
+    };
+    if !MachineFile::is_machine(&contents) {
+        return Err(format!(
+            "{OPTION}={text}: give the file of a machine, which says when its power is cut"
+        ));
+    }
+    if options.link.is_some() {
+        return Err(
+            "--link belongs to a model: in a file of a machine write model = \"sata-600(MODEL)\""
+                .to_owned(),
+        );
+    }
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let machines = (0..names.len()).map(|rank| {
+        let mut library = Library::new();
+        for (name, path, text) in user_models() {
+            library.add(&name, &path, &text?);
+        }
+        source.build_file(&contents, library, Some((rank, &names)))
+    });
+    machines.collect()
 }
 
 /// The machine that results call `device`.

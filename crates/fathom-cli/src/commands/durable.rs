@@ -8,7 +8,7 @@ use fathom_durable::{Fingerprint, Layout, Method, Unreadable};
 use fathom_model::Bytes;
 
 use super::Text;
-use crate::common::{DisplayOptions, OutputFormat, OutputOptions};
+use crate::common::{DisplayOptions, MachineOptions, OutputFormat, OutputOptions};
 use crate::parse::CommandArgs;
 use crate::values;
 
@@ -29,7 +29,8 @@ pub(crate) const TEXT: Text = (
   fathom durable record acks.log --listen 192.0.2.1:7420 --token-file token --tls recorder.pem  encrypted
   fathom durable write /mnt/disk/durable --recorder /mnt/other/acks.log --method fdatasync,fua
   fathom durable write /mnt/disk/durable --recorder 192.0.2.1:7420 --token-file token --cycles 50 --cut 'ipmitool chassis power reset' --state /root/cuts.json
-  fathom durable write --resume --state /root/cuts.json  after each start of the machine",
+  fathom durable write --resume --state /root/cuts.json  after each start of the machine
+  fathom durable write /data/durable --machine machine.toml  the whole test in virtual time",
 );
 
 /// Arguments of an action, by name of the option.
@@ -174,6 +175,9 @@ pub struct DurableArgs {
     pub unreadable: Option<UnreadableKind>,
     #[command(flatten)]
     #[allow(missing_docs)]
+    pub machine: MachineOptions,
+    #[command(flatten)]
+    #[allow(missing_docs)]
     pub result: OutputOptions<CertificateFormat>,
     /// Messages are left out.
     #[arg(skip)]
@@ -201,6 +205,33 @@ impl DurableArgs {
 
     fn has_output(&self) -> bool {
         self.result.output.is_some() || self.result.format() != CertificateFormat::Text
+    }
+
+    /// With a simulated machine `write` does the parts of all hosts.
+    fn check_simulated(&self) -> Result<(), String> {
+        if self.action != DurableAction::Write {
+            return Err(
+                "--machine is an option of `durable write`, which then records and checks too"
+                    .to_owned(),
+            );
+        }
+        let has_cycles = self.has_cycle_options() || self.resume;
+        let has_host = self.listen.is_some()
+            || self.token_file.is_some()
+            || self.tls.is_some()
+            || self.tls_fingerprint.is_some()
+            || self.tls_ca.is_some();
+        if has_cycles || has_host || self.unreadable.is_some() {
+            return Err(
+                "--machine says when the power is cut, and has its own recorder: leave out --cycles, --cut, --cut-after, --state, --resume, \
+                 --listen, --token-file, --tls, --tls-fingerprint, --tls-ca and --unreadable"
+                    .to_owned(),
+            );
+        }
+        if self.path.is_none() {
+            return Err("no directory: give one on the disk under test".to_owned());
+        }
+        Ok(())
     }
 
     fn check_write(&self) -> Result<(), String> {
@@ -241,6 +272,10 @@ impl CommandArgs for DurableArgs {
     fn finish(&mut self) -> Result<(), String> {
         if self.action != DurableAction::Write && self.has_write_options() {
             return Err(format!("{WRITE_ONLY} are options of `durable write`"));
+        }
+        let is_simulated = self.machine.machine.is_some();
+        if is_simulated {
+            return self.check_simulated();
         }
         if self.action != DurableAction::Check && (self.has_output() || self.unreadable.is_some()) {
             return Err(

@@ -74,8 +74,11 @@ fn names_are_those_of_the_formats_page() {
     );
     let readable = cycle.clone();
     cycle.unreadable = Some(Unreadable::Device);
-    let certificate =
-        |cycles| Certificate::new(&geometry(), cycles, Circumstances::default()).json();
+    let circumstances = Circumstances {
+        simulated: Some("machine.toml".to_owned()),
+        ..Circumstances::default()
+    };
+    let certificate = |cycles| Certificate::new(&geometry(), cycles, circumstances.clone()).json();
     assert_eq!(
         names(&certificate(vec![cycle, readable])),
         line("certificate")

@@ -349,10 +349,7 @@ impl Host for LinuxHost {
     }
 
     fn save_output(&self, name: &str, bytes: &[u8]) -> Result<(), HostError> {
-        let path = self.aux_directory.join(name);
-        crate::Outputs::default()
-            .write(&path, crate::OutputName::Implicit, bytes)
-            .map_err(|error| failed("write", &path, &error.into()))
+        save_in(&self.aux_directory, name, bytes)
     }
 
     fn saves_progress(&self) -> bool {
@@ -407,8 +404,22 @@ impl Host for LinuxHost {
     }
 }
 
-/// Contents of a file of at most 16 MiB; a pipe without a writer does not block.
-fn read_small(path: &Path) -> std::io::Result<Vec<u8>> {
+/// Saves what a run found in the directory of its files.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn save_in(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), HostError> {
+    let path = directory.join(name);
+    crate::Outputs::default()
+        .write(&path, crate::OutputName::Implicit, bytes)
+        .map_err(|error| failed("write", &path, &error.into()))
+}
+
+/// Contents of a file of at most 16 MiB, such as that of a pattern; a pipe without a writer does not block.
+///
+/// # Errors
+/// If it cannot be read or is larger.
+pub fn read_small(path: &Path) -> std::io::Result<Vec<u8>> {
     const MAX_BYTES: u64 = 16 << 20;
     let file = std::fs::File::options()
         .read(true)

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use fathom_model::DiskCounters;
 
+use super::contents::Fate;
 use super::windows::Windows;
 use super::world::{FOREIGN, id};
 use crate::agenda::{Agenda, earlier};
@@ -67,15 +68,19 @@ impl Disk {
             || self.effects.as_ref().is_some_and(|effects| effects.hangs)
     }
 
-    /// Accepts a request of the generator at `now`, to which it was advanced.
-    pub fn submit(&mut self, now: SimTime, request: SimRequest) {
-        let passed = match &mut self.effects {
-            None => Some(request),
-            Some(effects) => effects.arrived(now, request),
+    /// Accepts a request of the generator at `now`, to which it was advanced. Returns what becomes of the bytes of a write.
+    pub fn submit(&mut self, now: SimTime, request: SimRequest) -> Fate {
+        let (passed, fate) = match &mut self.effects {
+            None => (Some(request), Fate::Lands),
+            Some(effects) => {
+                let passed = effects.arrived(now, request);
+                (passed, effects.fate_of_last(now))
+            }
         };
         if let Some(request) = passed {
             self.pass_on(now, request);
         }
+        fate
     }
 
     /// Gives a request to the device.
@@ -146,6 +151,8 @@ struct Effects {
     hanging: Vec<(SimTime, u64)>,
     failing: Vec<(SimTime, u64)>,
     failing_ranges: Vec<(SimTime, u64, u64)>,
+    /// Writes whose bytes are not stored as they are.
+    fates: Vec<(SimTime, u64, Fate)>,
     /// Requests in flight that will fail.
     will_fail: Vec<u64>,
     limits: Vec<Limit>,
@@ -194,6 +201,15 @@ impl Effects {
                     to: end,
                     ..
                 } => effects.failing_ranges.push((from, start, end)),
+                EventKind::WriteTorn { number, keep, .. } => {
+                    effects.fates.push((from, number, Fate::Torn { keep }));
+                }
+                EventKind::WriteLost { number, .. } => {
+                    effects.fates.push((from, number, Fate::Lost));
+                }
+                EventKind::WriteMisplaced { number, by, .. } => {
+                    effects.fates.push((from, number, Fate::Misplaced { by }));
+                }
                 EventKind::IoLimited { ios, bytes, .. } => {
                     let [ios, bytes] = [ios, bytes]
                         .map(|bucket| bucket.map(|bucket| Bucket::new(bucket.rate, bucket.burst)));
@@ -267,6 +283,13 @@ impl Effects {
         self.last_held = at;
         self.held.add(at, request);
         None
+    }
+
+    /// What becomes of the bytes of the request that arrived last.
+    fn fate_of_last(&self, now: SimTime) -> Fate {
+        let mut own = self.fates.iter();
+        let own = own.find(|(at, number, _)| *at <= now && *number == self.number);
+        own.map_or(Fate::Lands, |(_, _, fate)| *fate)
     }
 
     /// Completions since `first`: those of other programs are taken out, and followed by their next reads.

@@ -28,8 +28,12 @@ pub(super) struct FileOnDisk {
 pub(super) struct SimEngine<'y> {
     thread: SimThread<'y>,
     files: Vec<FileOnDisk>,
-    /// No data are kept, so that all slots share one buffer.
-    buffer: Vec<u8>,
+    /// One buffer after the other; without data all slots share the first.
+    buffers: Vec<u8>,
+    /// Bytes of a buffer.
+    size: usize,
+    /// The disks keep what is written, and each slot has its buffer.
+    keeps: bool,
     depth: u32,
     synchronous: bool,
     /// Bytes of each slot's request.
@@ -51,16 +55,23 @@ impl<'y> SimEngine<'y> {
         let synchronous = request.spec.is_synchronous();
         let depth = if synchronous { 1 } else { request.depth.max(1) };
         let size = request.buffer_size as usize;
-        let mut buffer = Vec::new();
-        buffer.try_reserve_exact(size).map_err(|_| EngineError {
+        let keeps = thread.keeps_contents();
+        let count = if keeps { depth as usize } else { 1 };
+        let total = size.saturating_mul(count);
+        let mut buffers = Vec::new();
+        buffers.try_reserve_exact(total).map_err(|_| EngineError {
             errno: ENOMEM,
-            what: format!("not enough memory for a buffer of {size} bytes; lower bs"),
+            what: format!(
+                "not enough memory for {count} buffers of {size} bytes; lower bs or iodepth"
+            ),
         })?;
-        buffer.resize(size, 0);
+        buffers.resize(total, 0);
         Ok(SimEngine {
             thread,
             files,
-            buffer,
+            buffers,
+            size,
+            keeps,
             depth,
             synchronous,
             lengths: vec![0; depth as usize],
@@ -111,8 +122,13 @@ impl Engine for SimEngine<'_> {
         self.synchronous
     }
 
-    fn buffer(&mut self, _: u32) -> &mut [u8] {
-        &mut self.buffer
+    fn buffer(&mut self, slot: u32) -> &mut [u8] {
+        let start = if self.keeps {
+            slot as usize * self.size
+        } else {
+            0
+        };
+        &mut self.buffers[start..start + self.size]
     }
 
     fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
@@ -121,8 +137,18 @@ impl Engine for SimEngine<'_> {
             files,
             lengths,
             refused,
+            buffers,
+            size,
+            keeps,
             ..
         } = self;
+        let bytes_of = |request: &Request| match request.op {
+            Op::Write if *keeps => {
+                let start = request.slot as usize * *size;
+                &buffers[start..start + (request.len as usize).min(*size)]
+            }
+            _ => &[],
+        };
         thread.compute(batch.len());
         thread.submit(batch.iter().filter_map(|request| {
             lengths[request.slot as usize] = match request.op {
@@ -136,7 +162,8 @@ impl Engine for SimEngine<'_> {
                     result: -EINVAL,
                 });
             }
-            on_disk
+            let (disk, on_disk) = on_disk?;
+            Some((disk, on_disk, bytes_of(request)))
         }));
         Ok(batch.len())
     }
@@ -149,17 +176,25 @@ impl Engine for SimEngine<'_> {
             return Ok(());
         }
         let limit = wait.limit.map_or(LONGEST_WAIT, fathom_model::Nanos::get);
-        let lengths = &self.lengths;
-        let goes_on = self
-            .thread
-            .reap((wait.at_least as usize, most, limit), |slot, failed| {
-                let result = if failed {
-                    -EIO
-                } else {
-                    i64::from(lengths[slot as usize])
-                };
-                done.push(Completion { slot, result });
-            });
+        let SimEngine {
+            lengths,
+            buffers,
+            size,
+            ..
+        } = self;
+        let wait = (wait.at_least as usize, most, limit);
+        let goes_on = self.thread.reap(wait, |slot, failed, found| {
+            if let Some(found) = found {
+                let start = slot as usize * *size;
+                buffers[start..start + found.len()].copy_from_slice(&found);
+            }
+            let result = if failed {
+                -EIO
+            } else {
+                i64::from(lengths[slot as usize])
+            };
+            done.push(Completion { slot, result });
+        });
         if goes_on {
             return Ok(());
         }

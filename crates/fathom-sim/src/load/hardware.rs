@@ -4,6 +4,7 @@ use fathom_model::{
     Bytes, Conditions, CpuShare, DiskCounters, HostRecording, IoLimit, Nanos, Sample, Telemetry,
 };
 
+use super::contents::Contents;
 use super::cpus::Cpus;
 use super::disk::Disk;
 use super::windows::Windows;
@@ -18,6 +19,8 @@ const MAX_READINGS: usize = 1024;
 /// The machine.
 pub(super) struct Hardware {
     pub disks: Vec<Disk>,
+    /// What is stored on the disks, from the first run on that verifies.
+    pub contents: Option<Box<Contents>>,
     pub cpus: Cpus,
     /// While the generator is stopped.
     pub stops: Windows,
@@ -104,6 +107,7 @@ impl Hardware {
         let disks = disks.map(|(number, disk)| Disk::new(disk, number, &spec.events));
         Hardware {
             disks: disks.collect(),
+            contents: None,
             cpus: Cpus::new(&spec, &stops),
             late: late.collect(),
             stops,
@@ -115,6 +119,13 @@ impl Hardware {
             step: FIRST_STEP,
             next_reading: SimTime::MAX,
         }
+    }
+
+    /// Keeps what is written from now on.
+    pub fn keep_contents(&mut self) {
+        let events = &self.events;
+        self.contents
+            .get_or_insert_with(|| Box::new(Contents::new(events)));
     }
 
     /// How late a worker wakes up that could run at `now`.

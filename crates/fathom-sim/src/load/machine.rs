@@ -1,5 +1,6 @@
 //! The machine: its disks, and the files on them.
 
+use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,6 +25,38 @@ pub(crate) struct Machine {
     /// The state between the runs; `None` during a run.
     state: Mutex<Option<State>>,
     files: Mutex<FileTree>,
+    real_files: Mutex<Arc<dyn RealFiles>>,
+}
+
+/// Files of the real machine that a run reads and writes besides its targets.
+pub trait RealFiles: Send + Sync {
+    /// The content of a small file that a pattern names.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+
+    /// Saves `bytes` under this name in the output directory of the run.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    fn save(&self, name: &str, bytes: &[u8]) -> Result<(), HostError>;
+}
+
+/// A run without such files.
+struct NoFiles;
+
+impl RealFiles for NoFiles {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        Err(io::Error::other(format!(
+            "this simulation reads no files: {}",
+            path.display()
+        )))
+    }
+
+    fn save(&self, _: &str, _: &[u8]) -> Result<(), HostError> {
+        Ok(())
+    }
 }
 
 impl Machine {
@@ -34,6 +67,7 @@ impl Machine {
             wall: hardware.wall.clone(),
             state: Mutex::new(Some(State::new(0, hardware))),
             files: Mutex::new(files),
+            real_files: Mutex::new(Arc::new(NoFiles)),
         }
     }
 
@@ -70,6 +104,26 @@ impl Machine {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether the disks keep what is written to them. Not known during a run.
+    pub fn keeps_contents(&self) -> bool {
+        self.read(|hardware, _| hardware.contents.is_some())
+            .unwrap_or(false)
+    }
+
+    pub fn set_real_files(&self, files: Arc<dyn RealFiles>) {
+        *self.lock_real_files() = files;
+    }
+
+    pub fn real_files(&self) -> Arc<dyn RealFiles> {
+        Arc::clone(&self.lock_real_files())
+    }
+
+    fn lock_real_files(&self) -> MutexGuard<'_, Arc<dyn RealFiles>> {
+        self.real_files
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The place of a file. A whole device that is only read may be smaller than the job says.
     pub fn place(&self, path: &Path, size: u64, writes: bool) -> Result<Extent, HostError> {
         let placed = self.files().place(path, size, writes);
@@ -99,8 +153,8 @@ pub fn unsupported(plan: &Plan) -> Option<String> {
         let engine = job.engine.kind;
         let reason = if !engine.moves_data() {
             "ioengine: it does not read or write a target, so there is nothing to simulate"
-        } else if job.verify.is_some() {
-            "verify: a simulated device keeps no data; remove the verification"
+        } else if job.verify.as_ref().is_some_and(|verify| verify.state_load.is_some()) {
+            "verify_state_load: what a simulated disk holds ends with the command that wrote it, so that there is nothing to check; remove it"
         } else if job.start.command_before.is_some() || job.start.command_after.is_some() {
             "exec_prerun, exec_postrun: no commands run beside a simulation; remove them"
         } else {

@@ -5,11 +5,13 @@
 //! same plan, machine and seed give the same recording. They share one thread of the operating system, so that a turn costs
 //! tens of nanoseconds.
 
+mod contents;
 mod cpus;
 mod disk;
 mod engine;
 mod hardware;
 mod machine;
+mod powered;
 mod shared_time;
 mod thread;
 mod windows;
@@ -26,7 +28,8 @@ use fathom_model::{Conditions, DiskCounters, HostRecording, Nanos, Plan, Recordi
 
 use self::hardware::Hardware;
 use self::machine::Machine;
-pub use self::machine::unsupported;
+pub use self::machine::{RealFiles, unsupported};
+pub use self::powered::{Finished, PoweredDisk, RequestFailed};
 pub use self::shared_time::SharedTime;
 use self::thread::{SimThread, share};
 use crate::machine::{FileTree, MachineError, SimDisk, SimMachineSpec, Volume, VolumeKind};
@@ -106,6 +109,22 @@ impl SimHost {
         }
     }
 
+    /// Where the files are that runs read and write besides their targets, which are real.
+    pub fn set_real_files(&self, files: Arc<dyn RealFiles>) {
+        self.machine.set_real_files(files);
+    }
+
+    /// Why a plan cannot run on this machine; with the name of the job and the option.
+    #[must_use]
+    pub fn refusal(&self, plan: &Plan) -> Option<String> {
+        let reason = unsupported(plan);
+        let keeps = contents::verifies(plan) || self.machine.keeps_contents();
+        reason.or_else(|| {
+            let checked = keeps.then(|| contents::check_amount(plan, &self.files()));
+            checked?.err()
+        })
+    }
+
     /// The names of its devices and files.
     pub fn files(&self) -> MutexGuard<'_, FileTree> {
         self.machine.files()
@@ -172,11 +191,15 @@ pub fn run_load(
     host: Arc<SimHost>,
     hooks: RunHooks<'_>,
 ) -> Result<Recording, LoadError> {
-    let coordinator = SimThread::begin_run(Arc::clone(&host.machine));
-    let coordinator = share(coordinator.map_err(|cause| LoadError {
+    let failed = |cause| LoadError {
         job: "run".to_owned(),
         cause,
-    })?);
+    };
+    let coordinator = SimThread::begin_run(Arc::clone(&host.machine));
+    let coordinator = share(coordinator.map_err(failed)?);
+    if contents::verifies(&plan) {
+        coordinator.keep_contents();
+    }
     let unix_now_ns = || coordinator.unix_now_ns();
     let run =
         |hooks: RunHooks<'_>| fathom_load::run(plan, Arc::clone(&coordinator), &unix_now_ns, hooks);

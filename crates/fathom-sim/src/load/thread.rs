@@ -21,6 +21,7 @@ use super::engine::{FileOnDisk, SimEngine};
 use super::machine::Machine;
 use super::world::{COORDINATOR, World};
 use crate::device::SimRequest;
+use crate::machine::{Extent, Node};
 
 const EOPNOTSUPP: i32 = 95;
 /// How long the threads that an aborted run has abandoned have to end, seconds. They notice it within one.
@@ -130,17 +131,49 @@ impl SimThread<'_> {
         }
     }
 
+    /// The disks keep what is written from now on.
+    pub fn keep_contents(&self) {
+        self.world.keep_contents();
+    }
+
+    pub fn keeps_contents(&self) -> bool {
+        self.world.keeps_contents()
+    }
+
+    /// The place of a file, which may be new or grow.
+    fn place(&self, path: &Path, size: u64, writes: bool) -> Result<Extent, HostError> {
+        let before = self.extent_of(path);
+        let place = self.machine.place(path, size, writes)?;
+        if !place.whole {
+            self.world.place_changed(before, Some(place));
+        }
+        Ok(place)
+    }
+
+    /// Where a file is, if there is one.
+    fn extent_of(&self, path: &Path) -> Option<Extent> {
+        match self.machine.files().node(path) {
+            Node::File(file) => Some(file.extent),
+            _ => None,
+        }
+    }
+
     /// Spends the CPU time of `ios` I/Os.
     pub fn compute(&self, ios: usize) {
         self.world.compute(self.number, ios, || self.switch());
     }
 
-    pub fn submit(&self, requests: impl Iterator<Item = (usize, SimRequest)>) {
+    /// See [`World::submit`].
+    pub fn submit<'b>(&self, requests: impl Iterator<Item = (usize, SimRequest, &'b [u8])>) {
         self.world.submit(self.number, requests);
     }
 
-    /// See [`super::world::World::reap`].
-    pub fn reap(&self, wait: (usize, usize, u64), each: impl FnMut(u32, bool)) -> bool {
+    /// See [`World::reap`].
+    pub fn reap(
+        &self,
+        wait: (usize, usize, u64),
+        each: impl FnMut(u32, bool, Option<Vec<u8>>),
+    ) -> bool {
         self.world.reap(self.number, wait, || self.switch(), each)
     }
 }
@@ -249,7 +282,7 @@ impl<'y> Host for SimThread<'y> {
         _: &mut dyn FnMut(u64),
     ) -> Result<FileFacts, HostError> {
         let wanted = file.size.get();
-        let place = self.machine.place(&file.path, wanted, file.writes)?;
+        let place = self.place(&file.path, wanted, file.writes)?;
         Ok(FileFacts {
             size: Bytes::new(place.size),
             alignment: 1,
@@ -260,7 +293,7 @@ impl<'y> Host for SimThread<'y> {
     }
 
     fn keeps_data(&self) -> bool {
-        false
+        self.world.keeps_contents()
     }
 
     fn size_now(&self, path: &Path) -> Result<Bytes, HostError> {
@@ -273,7 +306,7 @@ impl<'y> Host for SimThread<'y> {
         user: U,
     ) -> Result<U::Output, EngineError> {
         let files = request.files.iter().map(|file| {
-            let place = self.machine.place(&file.path, file.range.1, false)?;
+            let place = self.place(&file.path, file.range.1, false)?;
             Ok(FileOnDisk {
                 disk: place.disk,
                 base: place.base,
@@ -297,10 +330,26 @@ impl<'y> Host for SimThread<'y> {
     }
 
     fn finish(&self, path: &Path, _: bool, unlink: bool) -> Result<(), HostError> {
-        if unlink {
-            self.machine.files().remove(path);
+        let before = self.extent_of(path);
+        if unlink && self.machine.files().remove(path) {
+            self.world.place_changed(before, None);
         }
         Ok(())
+    }
+
+    /// The file keeps its place, and is zeros.
+    fn empty_file(&self, path: &Path) -> Result<(), HostError> {
+        let files = self.machine.files();
+        if let Node::File(file) = files.node(path)
+            && !file.foreign
+        {
+            self.world.place_changed(Some(file.extent), None);
+        }
+        Ok(())
+    }
+
+    fn save_output(&self, name: &str, bytes: &[u8]) -> Result<(), HostError> {
+        self.machine.real_files().save(name, bytes)
     }
 
     fn bind_cpus(&self, _: &[u32], _: Option<i32>) -> Result<(), HostError> {
@@ -336,10 +385,7 @@ impl<'y> Host for SimThread<'y> {
     }
 
     fn read_file(&self, path: &Path) -> io::Result<Vec<u8>> {
-        Err(io::Error::other(format!(
-            "a simulation reads no files: {}",
-            path.display()
-        )))
+        self.machine.real_files().read(path)
     }
 
     fn scratch(&self) -> io::Result<Box<dyn Scratch>> {

@@ -14,8 +14,8 @@ use fathom_model::DiskCounters;
 use super::disk::Disk;
 use super::hardware::Hardware;
 use crate::agenda::earlier;
-use crate::device::{SimCompletion, SimRequest, SimTime};
-use crate::machine::SimMachineSpec;
+use crate::device::{SimCompletion, SimOp, SimRequest, SimTime};
+use crate::machine::{Extent, SimMachineSpec};
 
 /// How long a look that finds nothing takes. Without it a loop that polls would never end.
 const POLL: SimTime = 1000;
@@ -258,6 +258,9 @@ impl State {
     fn hand_out(&mut self) {
         let mut done = std::mem::take(&mut self.done);
         for completion in done.drain(..) {
+            if let Some(contents) = &mut self.hardware.contents {
+                contents.completed(self.now, &completion);
+            }
             let number = id::thread(completion.id);
             let Some(thread) = self.threads.get_mut(number) else {
                 continue;
@@ -294,6 +297,36 @@ impl World {
         let mut state = self.borrow();
         let now = state.now;
         state.hardware.begin_run(now);
+    }
+
+    /// Keeps what is written from now on.
+    pub fn keep_contents(&self) {
+        self.borrow().hardware.keep_contents();
+    }
+
+    pub fn keeps_contents(&self) -> bool {
+        self.borrow().hardware.contents.is_some()
+    }
+
+    /// A file is elsewhere from now on; a new one has no bytes yet, and a removed one has lost them.
+    pub fn place_changed(&self, before: Option<Extent>, after: Option<Extent>) {
+        let mut state = self.borrow();
+        let now = state.now;
+        let Some(contents) = &mut state.hardware.contents else {
+            return;
+        };
+        contents.corrupt_until(now);
+        let start = |one: Extent| (one.disk, one.base);
+        let range = |one: Extent| one.base..one.base.saturating_add(one.size);
+        match (before, after) {
+            (Some(before), Some(after)) if start(before) != start(after) => {
+                contents.discard(after.disk, &range(after));
+                contents.relocate(start(before), start(after), before.size);
+            }
+            (Some(gone), None) => contents.discard(gone.disk, &range(gone)),
+            (None, Some(new)) => contents.discard(new.disk, &range(new)),
+            _ => {}
+        }
     }
 
     /// The machine after the run.
@@ -430,8 +463,12 @@ impl World {
         self.wait(state, (me, computed.end, 0), switch);
     }
 
-    /// Submits requests of a thread, each to its disk.
-    pub fn submit(&self, me: usize, requests: impl Iterator<Item = (usize, SimRequest)>) {
+    /// Submits requests of a thread, each to its disk, with the bytes of writes if the disks keep them.
+    pub fn submit<'b>(
+        &self,
+        me: usize,
+        requests: impl Iterator<Item = (usize, SimRequest, &'b [u8])>,
+    ) {
         let mut state = self.borrow();
         let state = &mut *state;
         let now = state.now;
@@ -440,10 +477,14 @@ impl World {
         if state.threads[me].in_flight == 0 {
             state.threads[me].served = now;
         }
-        for (disk, request) in requests {
+        for (disk, request, bytes) in requests {
             let id = id::join(request.op, me, request.id as u32);
+            let request = SimRequest { id, ..request };
             state.threads[me].in_flight += 1;
-            state.hardware.disks[disk].submit(now, SimRequest { id, ..request });
+            let fate = state.hardware.disks[disk].submit(now, request);
+            if let Some(contents) = &mut state.hardware.contents {
+                contents.submitted(disk, &request, fate, bytes);
+            }
         }
     }
 
@@ -454,7 +495,7 @@ impl World {
         me: usize,
         (least, most, limit): (usize, usize, SimTime),
         switch: impl FnOnce(),
-        mut each: impl FnMut(u32, bool),
+        mut each: impl FnMut(u32, bool, Option<Vec<u8>>),
     ) -> bool {
         let mut state = self.borrow();
         state.deliver();
@@ -468,15 +509,18 @@ impl World {
             self.wait(state, (me, until, least.max(1)), switch);
             state = self.borrow();
         }
-        let now = state.now;
+        let state = &mut *state;
         let thread = &mut state.threads[me];
         let count = thread.inbox.len().min(most);
         thread.in_flight -= count;
         if count > 0 {
-            thread.served = now;
+            thread.served = state.now;
         }
+        let contents = &mut state.hardware.contents;
         for (slot, failed) in thread.inbox.drain(..count) {
-            each(slot, failed);
+            let id = id::join(SimOp::Read, me, slot);
+            let found = contents.as_mut().and_then(|one| one.take_found(id));
+            each(slot, failed, found);
         }
         true
     }

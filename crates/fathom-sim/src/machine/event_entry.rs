@@ -12,6 +12,11 @@
 //! | `hang_device = DEVICE` | |
 //! | `hang_io = DEVICE`, `fail_io = DEVICE` | `number` |
 //! | `fail_range = DEVICE` | `from`, `to` |
+//! | `tear_write = DEVICE` | `number`, `keep` |
+//! | `lose_write = DEVICE` | `number` |
+//! | `misplace_write = DEVICE` | `number`, `by` |
+//! | `corrupt = DEVICE` | `from`, `to` |
+//! | `cut_power = DEVICE` | only of `fathom durable` |
 //! | `cut_network = TIME` | only of one of several hosts |
 //! | `delay_network = TIME` | `lasts`; only of one of several hosts |
 
@@ -82,10 +87,30 @@ const KINDS: &[(&str, Read)] = &[
         Ok(EventKind::IoFails { disk, number })
     }),
     ("fail_range", |event| {
-        let disk = event.device("fail_range")?;
-        let params = &mut event.params;
-        let (from, to) = (params.bytes("from", Some(0))?, params.bytes("to", None)?);
+        let (disk, (from, to)) = (event.device("fail_range")?, event.range()?);
         Ok(EventKind::RangeFails { disk, from, to })
+    }),
+    ("tear_write", |event| {
+        let (disk, number) = (event.device("tear_write")?, event.number()?);
+        let keep = event.params.bytes("keep", None)?;
+        Ok(EventKind::WriteTorn { disk, number, keep })
+    }),
+    ("lose_write", |event| {
+        let (disk, number) = (event.device("lose_write")?, event.number()?);
+        Ok(EventKind::WriteLost { disk, number })
+    }),
+    ("misplace_write", |event| {
+        let (disk, number) = (event.device("misplace_write")?, event.number()?);
+        let by = event.params.bytes("by", None)?;
+        Ok(EventKind::WriteMisplaced { disk, number, by })
+    }),
+    ("corrupt", |event| {
+        let (disk, (from, to)) = (event.device("corrupt")?, event.range()?);
+        Ok(EventKind::DataCorrupted { disk, from, to })
+    }),
+    ("cut_power", |event| {
+        let disk = event.device("cut_power")?;
+        Ok(EventKind::PowerCut { disk })
     }),
     ("cut_network", |event| {
         let lasts = event.of_network("cut_network")?;
@@ -146,7 +171,7 @@ impl EventEntry<'_> {
         if self.has_network {
             return self.time(name, None);
         }
-        let problem = "one host alone needs no network: `fathom run --hosts=a,b` has several";
+        let problem = "one host alone needs no network: `fathom run --hosts=a,b` has several, and `fathom durable` a recorder";
         Err(self.params.error(name, problem))
     }
 
@@ -157,6 +182,12 @@ impl EventEntry<'_> {
     /// A share of one, such as 0.3 or 30%.
     fn share(&mut self, name: &'static str) -> Result<f64, ModelError> {
         self.params.number(name, (0.0, 1.0), None)
+    }
+
+    /// The first byte of a range, and the first one after it.
+    fn range(&mut self) -> Result<(u64, u64), ModelError> {
+        let params = &mut self.params;
+        Ok((params.bytes("from", Some(0))?, params.bytes("to", None)?))
     }
 
     fn number(&mut self) -> Result<u64, ModelError> {
@@ -298,6 +329,29 @@ mod tests {
             (
                 "fail_range = '/dev/a'\nfrom = '4k'\nto = '8k'",
                 Event::range_fails(ms(500), 0, 4096..8192),
+            ),
+            (
+                "tear_write = '/b'\nnumber = 7\nkeep = '512B'",
+                Event::write_torn(ms(500), 1, 7, 512),
+            ),
+            (
+                "lose_write = '/b'\nnumber = 7",
+                Event::write_lost(ms(500), 1, 7),
+            ),
+            (
+                "misplace_write = '/b'\nnumber = 7\nby = '8k'",
+                Event::write_misplaced(ms(500), 1, 7, 8192),
+            ),
+            (
+                "corrupt = '/dev/a'\nto = '8k'",
+                Event::data_corrupted(ms(500), 0, 0..8192),
+            ),
+            (
+                "cut_power = '/b'",
+                Event {
+                    at: ms(500),
+                    kind: EventKind::PowerCut { disk: 1 },
+                },
             ),
         ] {
             let found = read(&format!("at = '500ms'\n{text}"));

@@ -103,6 +103,45 @@ pub enum EventKind {
         /// The first byte after it.
         to: u64,
     },
+    /// One write completes with success, but only its first bytes are stored, if it reaches the disk after the event.
+    WriteTorn {
+        /// The disk.
+        disk: usize,
+        /// The number of the I/O. If it is no write, nothing happens.
+        number: u64,
+        /// Bytes that are stored.
+        keep: u64,
+    },
+    /// One write completes with success, but nothing is stored, if it reaches the disk after the event.
+    WriteLost {
+        /// The disk.
+        disk: usize,
+        /// The number of the I/O. If it is no write, nothing happens.
+        number: u64,
+    },
+    /// One write completes with success, but is stored elsewhere, if it reaches the disk after the event.
+    WriteMisplaced {
+        /// The disk.
+        disk: usize,
+        /// The number of the I/O. If it is no write, nothing happens.
+        number: u64,
+        /// How far behind its place, bytes.
+        by: u64,
+    },
+    /// All bits of what is stored in a range at this time are inverted. Later writes are stored as they are.
+    DataCorrupted {
+        /// The disk.
+        disk: usize,
+        /// The first byte.
+        from: u64,
+        /// The first byte after it.
+        to: u64,
+    },
+    /// The power is cut and comes back at once: of the machine with this disk, or of the disk alone.
+    PowerCut {
+        /// The disk.
+        disk: usize,
+    },
     /// Messages to and from other machines are lost.
     NetworkCut {
         /// How long.
@@ -164,7 +203,12 @@ impl EventKind {
             | EventKind::DiskHangs { disk }
             | EventKind::IoHangs { disk, .. }
             | EventKind::IoFails { disk, .. }
-            | EventKind::RangeFails { disk, .. } => Some(disk),
+            | EventKind::RangeFails { disk, .. }
+            | EventKind::WriteTorn { disk, .. }
+            | EventKind::WriteLost { disk, .. }
+            | EventKind::WriteMisplaced { disk, .. }
+            | EventKind::DataCorrupted { disk, .. }
+            | EventKind::PowerCut { disk } => Some(disk),
             _ => None,
         }
     }
@@ -186,7 +230,12 @@ impl EventKind {
             EventKind::DiskHangs { .. } | EventKind::RangeFails { .. } => Nanos::MAX,
             EventKind::ClockSteps { .. }
             | EventKind::IoHangs { .. }
-            | EventKind::IoFails { .. } => Nanos::ZERO,
+            | EventKind::IoFails { .. }
+            | EventKind::WriteTorn { .. }
+            | EventKind::WriteLost { .. }
+            | EventKind::WriteMisplaced { .. }
+            | EventKind::DataCorrupted { .. }
+            | EventKind::PowerCut { .. } => Nanos::ZERO,
         }
     }
 
@@ -211,8 +260,14 @@ impl EventKind {
                         .into_iter()
                         .all(|bucket| is_positive(bucket.rate) && bucket.burst >= 1.0)
             }
-            EventKind::IoHangs { number, .. } | EventKind::IoFails { number, .. } => number > 0,
-            EventKind::RangeFails { from, to, .. } => from < to,
+            EventKind::IoHangs { number, .. }
+            | EventKind::IoFails { number, .. }
+            | EventKind::WriteTorn { number, .. }
+            | EventKind::WriteLost { number, .. } => number > 0,
+            EventKind::WriteMisplaced { number, by, .. } => number > 0 && by > 0,
+            EventKind::RangeFails { from, to, .. } | EventKind::DataCorrupted { from, to, .. } => {
+                from < to
+            }
             _ => true,
         };
         if is_possible {
@@ -228,7 +283,10 @@ impl EventKind {
             EventKind::IoLimited { .. } => {
                 "a limit has IOPS, bytes or both, with a rate above 0 and a burst of at least 1"
             }
-            EventKind::RangeFails { .. } => "the range ends after its beginning",
+            EventKind::RangeFails { .. } | EventKind::DataCorrupted { .. } => {
+                "the range ends after its beginning"
+            }
+            EventKind::WriteMisplaced { number: 1.., .. } => "a misplaced write is elsewhere",
             _ => "the number of the first I/O is 1",
         })
     }
@@ -344,6 +402,38 @@ impl Event {
     #[must_use]
     pub fn range_fails(at: Nanos, disk: usize, range: std::ops::Range<u64>) -> Event {
         let kind = EventKind::RangeFails {
+            disk,
+            from: range.start,
+            to: range.end,
+        };
+        Event { at, kind }
+    }
+
+    /// Of I/O `number` of `disk`, a write, only the first `keep` bytes are stored.
+    #[must_use]
+    pub fn write_torn(at: Nanos, disk: usize, number: u64, keep: u64) -> Event {
+        let kind = EventKind::WriteTorn { disk, number, keep };
+        Event { at, kind }
+    }
+
+    /// Of I/O `number` of `disk`, a write, nothing is stored.
+    #[must_use]
+    pub fn write_lost(at: Nanos, disk: usize, number: u64) -> Event {
+        let kind = EventKind::WriteLost { disk, number };
+        Event { at, kind }
+    }
+
+    /// I/O `number` of `disk`, a write, is stored `by` bytes behind its place.
+    #[must_use]
+    pub fn write_misplaced(at: Nanos, disk: usize, number: u64, by: u64) -> Event {
+        let kind = EventKind::WriteMisplaced { disk, number, by };
+        Event { at, kind }
+    }
+
+    /// The bits of what is stored in this range of `disk` at this time are inverted.
+    #[must_use]
+    pub fn data_corrupted(at: Nanos, disk: usize, range: std::ops::Range<u64>) -> Event {
+        let kind = EventKind::DataCorrupted {
             disk,
             from: range.start,
             to: range.end,

@@ -35,6 +35,9 @@ use crate::toml_file::{Entries, Reader, moved};
 /// The most CPUs of a machine.
 const MAX_CPUS: u64 = 4096;
 
+/// Bytes of a volatile cache unless `volatile_cache` sets them.
+const CACHE_BYTES: u64 = 16 << 20;
+
 /// A machine as its file describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MachineFile {
@@ -74,9 +77,32 @@ pub struct DeviceEntry {
     pub drive: Option<String>,
     /// Its serial number.
     pub serial: Option<String>,
+    /// What it does with writes until they are flushed.
+    pub cache: DeviceCache,
     /// Files that exist.
     pub files: Vec<FileEntry>,
     place: Place,
+}
+
+/// The volatile cache of a device, which a power cut empties.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceCache {
+    /// Bytes of it; with more, the oldest writes are stored.
+    pub bytes: u64,
+    /// A flush completes and stores nothing.
+    pub ignores_flush: bool,
+    /// A write with forced unit access is one like any other.
+    pub ignores_fua: bool,
+}
+
+impl Default for DeviceCache {
+    fn default() -> Self {
+        DeviceCache {
+            bytes: CACHE_BYTES,
+            ignores_flush: false,
+            ignores_fua: false,
+        }
+    }
 }
 
 /// `[[device.file]]`: a file with data that the load generator did not create.
@@ -294,6 +320,11 @@ fn read_device(
         read_only: params.flag("read_only", false)?,
         drive: params.text("drive")?.map(str::to_owned),
         serial: params.text("serial")?.map(str::to_owned),
+        cache: DeviceCache {
+            bytes: params.bytes("volatile_cache", Some(CACHE_BYTES))?,
+            ignores_flush: params.flag("ignores_flush", false)?,
+            ignores_fua: params.flag("ignores_fua", false)?,
+        },
         path,
         model,
         mounted,
@@ -377,6 +408,28 @@ size = "1m"
         assert_eq!(node("/srv"), Node::Directory(1));
         assert_eq!(node("/data"), Node::Directory(2));
         assert!(matches!(node("/data/base.db"), Node::File(file) if file.extent.disk == 1));
+    }
+
+    #[test]
+    fn a_device_has_a_volatile_cache_that_keeps_its_promises_unless_its_keys_say_other() {
+        let cache = |keys: &str| {
+            let text = format!("[[device]]\npath = '/a'\nmodel = 'servers(count=1)'\n{keys}\n");
+            let file = MachineFile::parse("m.toml", &text).expect("a machine");
+            file.devices[0].cache
+        };
+        let (bytes, honest) = (16 << 20, DeviceCache::default());
+        assert_eq!(cache(""), honest);
+        assert_eq!(
+            (honest.bytes, honest.ignores_flush, honest.ignores_fua),
+            (bytes, false, false)
+        );
+        let lying = DeviceCache {
+            bytes: 0,
+            ignores_flush: true,
+            ignores_fua: true,
+        };
+        let keys = "volatile_cache = '0k'\nignores_flush = true\nignores_fua = true";
+        assert_eq!(cache(keys), lying);
     }
 
     /// Of three devices and two events one each is only on one of two hosts.

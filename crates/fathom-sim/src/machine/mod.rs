@@ -21,7 +21,7 @@ mod files;
 pub use self::commits::{SimCommitResult, SimCommits};
 pub use self::description::{MachineError, SimDisk, SimMachineSpec};
 pub use self::events::{Event, EventKind, ForeignLoad, TokenBucket};
-pub use self::file::{DeviceEntry, FileEntry, MachineFile, OneHost};
+pub use self::file::{DeviceCache, DeviceEntry, FileEntry, MachineFile, OneHost};
 pub use self::files::{Extent, FileNode, FileTree, Node, PlaceError, Volume, VolumeKind};
 use crate::error::ModelError;
 use crate::registry::{Device, Library};

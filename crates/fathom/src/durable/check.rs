@@ -1,25 +1,25 @@
 //! `fathom durable check`: compares the files with the acknowledgements.
 
 use std::path::Path;
-use std::time::SystemTime;
+use std::sync::Arc;
 
 use fathom_cli::{CertificateFormat, DurableArgs};
 use fathom_durable::log::{CycleLog, Entry, Log};
 use fathom_durable::{
     Certificate, Circumstances, CycleEnd, CycleResult, Unreadable, Verdict, check_cycle,
 };
-use fathom_linux::inspect_target;
-use fathom_model::DeviceFacts;
 use fathom_model::format::date_minute;
 
-use crate::durable::boot;
 use crate::durable::files::{self, CycleFiles};
 use crate::durable::recorder::{Address, Recorder};
+use crate::durable::world::{Description, World};
 use crate::outcome::Outcome;
 use crate::print::{print, print_to};
 
 /// What is checked.
 pub struct Subject<'a> {
+    /// The host with the disk.
+    pub world: &'a Arc<dyn World>,
     /// Directory of the files.
     pub path: &'a Path,
     /// The power of the device alone was cut.
@@ -36,18 +36,19 @@ pub struct Subject<'a> {
 ///
 /// # Errors
 /// When the recorder has no cycle, or the directory belongs to another run.
-pub fn check(args: &DurableArgs) -> Result<Outcome, String> {
+pub fn check(world: &Arc<dyn World>, args: &DurableArgs) -> Result<Outcome, String> {
     let (Some(path), Some(recorder)) = (&args.path, &args.recorder) else {
         return Err("a directory and --recorder are required".to_owned());
     };
     let recorder = Recorder::new(
+        world,
         recorder,
         args.token_file.as_deref(),
         args.tls_fingerprint,
         args.tls_ca.as_deref(),
     )?;
     if let Address::File(file) = recorder.address()
-        && !file.exists()
+        && !world.files().exists(file)
     {
         return Err(format!(
             "--recorder={}: no such file; give the file that `fathom durable write` was given",
@@ -60,6 +61,7 @@ pub fn check(args: &DurableArgs) -> Result<Outcome, String> {
         .take()
         .ok_or("the recorder has no cycle: `fathom durable write` has not begun one")?;
     let subject = Subject {
+        world,
         path,
         device_cut: args.device_cut,
         unreadable: args.unreadable.map(Unreadable::from),
@@ -67,13 +69,21 @@ pub fn check(args: &DurableArgs) -> Result<Outcome, String> {
         second_host,
     };
     let certificate = certificate(&subject, &current, &log)?;
+    show(args, &certificate)
+}
+
+/// Prints a certificate as the options say.
+///
+/// # Errors
+/// When the options contradict each other.
+pub fn show(args: &DurableArgs, certificate: &Certificate) -> Result<Outcome, String> {
     let text = match format(args)? {
         CertificateFormat::Text => certificate.text(),
         CertificateFormat::Json => certificate.json(),
         CertificateFormat::Html => certificate.html(),
     };
     match print_to(args.result.output.as_deref(), &text) {
-        Outcome::Good => Ok(outcome(&certificate)),
+        Outcome::Good => Ok(outcome(certificate)),
         failed => Ok(failed),
     }
 }
@@ -123,7 +133,7 @@ pub fn certificate(
         result
     } else {
         compare_run(subject, current)?;
-        let mut media = CycleFiles::new(subject.path, geometry);
+        let mut media = CycleFiles::new(subject.world, subject.path, geometry);
         check_cycle(
             geometry,
             &current.acknowledgements,
@@ -142,7 +152,7 @@ pub fn certificate(
 
 fn compare_run(subject: &Subject<'_>, current: &CycleLog) -> Result<(), String> {
     let expected = current.begin.geometry.run;
-    match files::run_of(subject.path)? {
+    match files::run_of(subject.world.files(), subject.path)? {
         Some(run) if run == expected => Ok(()),
         Some(run) => Err(format!(
             "{} belongs to run {run}, and the recorder has run {expected}: check the directory that was written",
@@ -158,11 +168,13 @@ fn compare_run(subject: &Subject<'_>, current: &CycleLog) -> Result<(), String> 
 
 /// How the cycle ended.
 fn end(subject: &Subject<'_>, current: &CycleLog) -> Result<CycleEnd, String> {
-    Ok(if current.stopped {
+    let cycle = current.begin.geometry.cycle;
+    let has_stopped = || files::is_stopped(subject.world.files(), subject.path, cycle);
+    Ok(if current.stopped || has_stopped() {
         CycleEnd::Stopped
     } else if subject.device_cut {
         CycleEnd::DeviceCut
-    } else if boot()? == current.begin.boot {
+    } else if subject.world.boot()? == current.begin.boot {
         CycleEnd::NoCut
     } else {
         CycleEnd::PowerCut
@@ -170,32 +182,18 @@ fn end(subject: &Subject<'_>, current: &CycleLog) -> Result<CycleEnd, String> {
 }
 
 fn circumstances(subject: &Subject<'_>) -> Circumstances {
-    let target = inspect_target(subject.path);
-    let file_system = target.file_system.map_or_else(String::new, |facts| {
-        format!("{} on {} ({})", facts.kind, facts.source, facts.options)
-    });
-    let devices = target
-        .devices
-        .iter()
-        .map(|device| describe(&device.before))
-        .collect();
-    let kernel = |name: &str| {
-        std::fs::read_to_string(format!("/proc/sys/kernel/{name}"))
-            .map_or_else(|_| String::new(), |text| text.trim().to_owned())
-    };
-    let now = SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .map_or(0, |time| time.as_secs());
+    let Description {
+        file_system,
+        devices,
+        host,
+        simulated,
+    } = subject.world.describe(subject.path);
+    let now = subject.world.clock().wall().as_secs();
     Circumstances {
         path: subject.path.display().to_string(),
         file_system,
         devices,
-        host: format!(
-            "{}, {} {}",
-            kernel("hostname"),
-            kernel("ostype"),
-            kernel("osrelease")
-        ),
+        host,
         recorder: match subject.recorder.address() {
             Address::Host(host) => host.clone(),
             Address::File(file) => file.display().to_string(),
@@ -203,32 +201,6 @@ fn circumstances(subject: &Subject<'_>) -> Circumstances {
         second_host: subject.second_host,
         program: format!("fathom {}", env!("CARGO_PKG_VERSION")),
         checked: format!("{} UTC", date_minute(now, 0)),
-    }
-}
-
-/// Name, identity and hypervisor of a device.
-fn describe(device: &DeviceFacts) -> String {
-    let identity = &device.identity;
-    let parts = [
-        identity.vendor.as_deref().map(str::to_owned),
-        identity.model.as_deref().map(str::to_owned),
-        identity
-            .serial
-            .as_ref()
-            .map(|text| format!("serial {text}")),
-        identity
-            .firmware
-            .as_ref()
-            .map(|text| format!("firmware {text}")),
-        device
-            .hypervisor
-            .as_ref()
-            .map(|name| format!("provided by {name}")),
-    ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    if parts.is_empty() {
-        device.name.clone()
-    } else {
-        format!("{}: {}", device.name, parts.join(", "))
+        simulated,
     }
 }

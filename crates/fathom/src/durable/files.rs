@@ -1,22 +1,32 @@
 //! The files of the test. Nothing else is created, written or removed.
 
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, ErrorKind, IoSlice, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use fathom_durable::{
     CommitRead, Geometry, Layout, MARKER, Marker, Media, Method, Place, RunId, WriteOptions,
 };
 use fathom_linux::{OutputName, Outputs};
-use rustix::fs::{FallocateFlags, OFlags};
-use rustix::io::ReadWriteFlags;
 
-use crate::durable::log_file::sync_directory;
 use crate::durable::recorder::Sink;
+use crate::durable::world::{Creates, Entry, FileSystem, How, OpenFile, World};
 
 /// Alignment for direct I/O: the largest logical block of disks.
 const ALIGNMENT: usize = 4096;
+
+/// Bytes of a marker that are read.
+const LONGEST_MARKER: u64 = 64 << 10;
+/// The file in the directory of a cycle whose writer stopped before a cut.
+const STOPPED: &str = "stopped";
+/// A new file; an existing one is never opened.
+const NEW: How = How {
+    creates: Creates::New,
+    read_only: false,
+    from_media: false,
+    direct: false,
+    dsync: false,
+};
 
 /// Why a stream of the writer stops.
 #[derive(Debug)]
@@ -73,39 +83,44 @@ pub fn cycle_directory(path: &Path, cycle: u32) -> PathBuf {
 ///
 /// # Errors
 /// When something else is there.
-pub fn run_of(path: &Path) -> Result<Option<RunId>, String> {
+pub fn run_of(files: &dyn FileSystem, path: &Path) -> Result<Option<RunId>, String> {
     let refuse = |reason: &str| {
         Err(format!(
             "{}: {reason}; name a new directory on the disk under test",
             path.display()
         ))
     };
-    let facts = match std::fs::metadata(path) {
-        Ok(facts) => facts,
+    match files.entry(path) {
+        Ok(Entry::Directory) => {}
+        Ok(_) => {
+            return refuse("not a directory, and existing files and devices are not written");
+        }
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(format!("{}: {error}", path.display())),
-    };
-    if !facts.is_dir() {
-        return refuse("not a directory, and existing files and devices are not written");
     }
-    match std::fs::read(path.join(MARKER)) {
+    let how = How {
+        read_only: true,
+        ..How::default()
+    };
+    let marker = path.join(MARKER);
+    let text = files
+        .open(&marker, how)
+        .and_then(|file| file.read_from(0, LONGEST_MARKER));
+    match text {
         Ok(text) => Marker::read(&text)
             .map(|marker| Some(marker.run))
-            .map_err(|error| format!("{}: {error}", path.join(MARKER).display())),
+            .map_err(|error| format!("{}: {error}", marker.display())),
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            let mut entries =
-                std::fs::read_dir(path).map_err(|error| format!("{}: {error}", path.display()))?;
+            let entries = files
+                .list(path)
+                .map_err(|error| format!("{}: {error}", path.display()))?;
             // A new ext4 has one directory of its own.
-            match entries.find(|entry| {
-                entry
-                    .as_ref()
-                    .map_or(true, |entry| entry.file_name() != "lost+found")
-            }) {
+            match entries.iter().find(|(name, _)| name != "lost+found") {
                 None => Ok(None),
                 Some(_) => refuse("it contains other files"),
             }
         }
-        Err(error) => Err(format!("{}: {error}", path.join(MARKER).display())),
+        Err(error) => Err(format!("{}: {error}", marker.display())),
     }
 }
 
@@ -113,74 +128,95 @@ pub fn run_of(path: &Path) -> Result<Option<RunId>, String> {
 ///
 /// # Errors
 /// When it cannot be created durably.
-pub fn create_run(path: &Path, run: RunId) -> Result<(), String> {
+pub fn create_run(files: &dyn FileSystem, path: &Path, run: RunId) -> Result<(), String> {
     let fail = |error: io::Error| format!("cannot create {}: {error}", path.display());
-    match DirBuilder::new().mode(0o755).create(path) {
+    match files.create_directory(path) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(fail(error)),
         _ => {}
     }
-    let mut marker = create(&path.join(MARKER), OFlags::empty()).map_err(fail)?;
+    let name = path.join(MARKER);
+    let marker = files.open(&name, NEW).map_err(fail)?;
     marker
-        .write_all(Marker::new(run).text().as_bytes())
+        .write_all_at(Marker::new(run).text().as_bytes(), 0)
         .and_then(|()| marker.sync_all())
-        .map_err(fail)?;
-    sync_directory(&path.join(MARKER)).map_err(fail)?;
-    sync_directory(path).map_err(fail)
+        .and_then(|()| files.sync_parent(&name))
+        .and_then(|()| files.sync_parent(path))
+        .map_err(fail)
 }
 
 /// Creates the directory of a cycle.
 ///
 /// # Errors
 /// When it exists or cannot be created durably.
-pub fn create_cycle(path: &Path, geometry: &Geometry) -> Result<PathBuf, String> {
+pub fn create_cycle(
+    files: &dyn FileSystem,
+    path: &Path,
+    geometry: &Geometry,
+) -> Result<PathBuf, String> {
     let directory = cycle_directory(path, geometry.cycle);
-    let fail = |error: io::Error| format!("cannot create {}: {error}", directory.display());
-    DirBuilder::new()
-        .mode(0o755)
-        .create(&directory)
-        .map_err(fail)?;
-    sync_directory(&directory).map_err(fail)?;
+    files
+        .create_directory(&directory)
+        .and_then(|()| files.sync_parent(&directory))
+        .map_err(|error| format!("cannot create {}: {error}", directory.display()))?;
     Ok(directory)
+}
+
+/// Notes that the writer of a cycle stopped before a cut, and could not tell the recorder.
+///
+/// # Errors
+/// When it cannot be stored.
+pub fn mark_stopped(files: &dyn FileSystem, directory: &Path) -> io::Result<()> {
+    let name = directory.join(STOPPED);
+    files.open(&name, NEW)?.sync_all()?;
+    files.sync_parent(&name)
+}
+
+/// Whether the writer of a cycle noted that it stopped before a cut.
+pub fn is_stopped(files: &dyn FileSystem, path: &Path, cycle: u32) -> bool {
+    files.exists(&cycle_directory(path, cycle).join(STOPPED))
 }
 
 /// Removes the files of earlier cycles, by their names.
 ///
 /// # Errors
 /// When one of them cannot be removed.
-pub fn remove_earlier_cycles(path: &Path, cycle: u32) -> Result<(), String> {
-    let earlier = |name: &str| {
-        let number = name.strip_prefix("cycle-")?.parse::<u32>().ok()?;
-        (number < cycle).then(|| cycle_directory(path, number))
-    };
-    let entries =
-        std::fs::read_dir(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    for entry in entries.flatten() {
-        let directory = entry.file_name().to_str().and_then(earlier);
-        if let Some(directory) = directory.filter(|directory| *directory == entry.path())
-            && entry.file_type().is_ok_and(|kind| kind.is_dir())
+pub fn remove_earlier_cycles(
+    files: &dyn FileSystem,
+    path: &Path,
+    cycle: u32,
+) -> Result<(), String> {
+    let entries = files
+        .list(path)
+        .map_err(|error| format!("{}: {error}", path.display()))?;
+    for (name, entry) in entries {
+        let number = name.strip_prefix("cycle-");
+        let number = number.and_then(|text| text.parse::<u32>().ok());
+        let directory = path.join(&name);
+        if let Some(number) = number.filter(|number| *number < cycle)
+            && entry == Entry::Directory
+            && directory == cycle_directory(path, number)
         {
-            remove_cycle(&directory)?;
+            remove_cycle(files, &directory)?;
         }
     }
     Ok(())
 }
 
-fn remove_cycle(directory: &Path) -> Result<(), String> {
-    let entries = std::fs::read_dir(directory)
+fn remove_cycle(files: &dyn FileSystem, directory: &Path) -> Result<(), String> {
+    let entries = files
+        .list(directory)
         .map_err(|error| format!("{}: {error}", directory.display()))?;
-    for entry in entries {
-        let entry = entry.map_err(|error| format!("{}: {error}", directory.display()))?;
-        let is_own = entry
-            .file_name()
-            .to_str()
-            .is_some_and(Geometry::is_own_file);
-        if is_own && entry.file_type().is_ok_and(|kind| kind.is_file()) {
-            std::fs::remove_file(entry.path())
-                .map_err(|error| format!("cannot remove {}: {error}", entry.path().display()))?;
+    for (name, entry) in entries {
+        let is_own = Geometry::is_own_file(&name) || name == STOPPED;
+        if is_own && entry == Entry::File {
+            let path = directory.join(name);
+            files
+                .remove_file(&path)
+                .map_err(|error| format!("cannot remove {}: {error}", path.display()))?;
         }
     }
     // Other files in it remain, and with them the directory.
-    let _ = std::fs::remove_dir(directory);
+    let _ = files.remove_directory(directory);
     Ok(())
 }
 
@@ -188,8 +224,12 @@ fn remove_cycle(directory: &Path) -> Result<(), String> {
 ///
 /// # Errors
 /// When it is on the disk under test, or cannot be written.
-pub fn write_state(state: &Path, options: &WriteOptions) -> Result<(), String> {
-    if same_file_system(state, &options.path) {
+pub fn write_state(
+    files: &dyn FileSystem,
+    state: &Path,
+    options: &WriteOptions,
+) -> Result<(), String> {
+    if files.is_same(state, &options.path) {
         return Err(format!(
             "--state={}: it is on the file system under test, which may lose it; name a file on another one",
             state.display()
@@ -198,41 +238,26 @@ pub fn write_state(state: &Path, options: &WriteOptions) -> Result<(), String> {
     Outputs::default()
         .write(state, OutputName::Explicit, options.text().as_bytes())
         .map_err(|error| format!("--state: {error}"))?;
-    File::open(state)
-        .and_then(|file| file.sync_all())
-        .and_then(|()| sync_directory(state))
-        .map_err(|error| format!("--state={}: {error}", state.display()))
-}
-
-/// Whether two paths, or the nearest directories above them that exist, are on one file system.
-pub fn same_file_system(a: &Path, b: &Path) -> bool {
-    let device = |path: &Path| {
-        let path = std::path::absolute(path).ok()?;
-        path.ancestors()
-            .find_map(|path| Some(std::fs::metadata(path).ok()?.dev()))
+    let how = How {
+        read_only: true,
+        ..How::default()
     };
-    device(a) == device(b)
-}
-
-/// A new file; an existing one is never opened.
-fn create(path: &Path, flags: OFlags) -> io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .mode(0o644)
-        .custom_flags((flags | OFlags::NOFOLLOW).bits().cast_signed())
-        .open(path)
+    files
+        .open(state, how)
+        .and_then(|file| file.sync_all())
+        .and_then(|()| files.sync_parent(state))
+        .map_err(|error| format!("--state={}: {error}", state.display()))
 }
 
 /// The files of one stream.
 pub struct StreamFiles<'a> {
+    files: &'a dyn FileSystem,
     geometry: &'a Geometry,
     directory: PathBuf,
-    directory_file: File,
+    directory_file: Box<dyn OpenFile>,
     stream: u16,
     /// The open file and its name.
-    open: Option<(String, File)>,
+    open: Option<(String, Box<dyn OpenFile>)>,
     buffer: AlignedBuffer,
 }
 
@@ -241,10 +266,17 @@ impl<'a> StreamFiles<'a> {
     ///
     /// # Errors
     /// When the directory cannot be opened.
-    pub fn new(geometry: &'a Geometry, directory: &Path, stream: u16) -> Result<Self, String> {
-        let directory_file = File::open(directory)
+    pub fn new(
+        files: &'a dyn FileSystem,
+        geometry: &'a Geometry,
+        directory: &Path,
+        stream: u16,
+    ) -> Result<Self, String> {
+        let directory_file = files
+            .open_directory(directory)
             .map_err(|error| format!("cannot open {}: {error}", directory.display()))?;
         Ok(StreamFiles {
+            files,
             geometry,
             directory: directory.to_owned(),
             directory_file,
@@ -264,7 +296,7 @@ impl<'a> StreamFiles<'a> {
             return Ok(());
         }
         let name = self.geometry.place(self.stream, 0).file;
-        let file = self.create_file(&name, OFlags::empty())?;
+        let file = self.create_file(&name, NEW)?;
         for commit in 0..first {
             self.stamp(commit);
             let offset = self.geometry.place(self.stream, commit).offset;
@@ -275,11 +307,13 @@ impl<'a> StreamFiles<'a> {
             .and_then(|()| self.directory_file.sync_all())
             .map_err(|error| self.failed("fsync", &name, &error))?;
         // The load opens it with the flags of the method.
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .custom_flags((self.flags() | OFlags::NOFOLLOW).bits().cast_signed())
-            .open(self.directory.join(&name))
+        let how = How {
+            creates: Creates::No,
+            ..self.how()
+        };
+        let file = self
+            .files
+            .open(&self.directory.join(&name), how)
             .map_err(|error| self.failed("open", &name, &error))?;
         self.open = Some((name, file));
         Ok(sink.acknowledge(self.stream, first - 1)?)
@@ -305,7 +339,7 @@ impl<'a> StreamFiles<'a> {
         let Some((name, file)) = &self.open else {
             return Err(format!("{}: no file is open", place.file).into());
         };
-        self.write_records(file, &place)
+        self.write_records(&**file, &place)
             .map_err(|(step, error)| self.failed(step, name, &error))
     }
 
@@ -314,14 +348,15 @@ impl<'a> StreamFiles<'a> {
         sink.wait_confirmed(self.stream, commit)?;
         let generation = commit / self.geometry.slots;
         if let Some(old) = self.geometry.retired_file(self.stream, generation) {
-            std::fs::remove_file(self.directory.join(&old))
+            self.files
+                .remove_file(&self.directory.join(&old))
                 .map_err(|error| self.failed("remove", &old, &error))?;
         }
-        let file = self.create_file(name, self.flags())?;
+        let file = self.create_file(name, self.how())?;
         if self.geometry.layout(self.stream) == Layout::Preallocated {
             let length = self.geometry.slots * self.geometry.commit_bytes() as u64;
-            rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, length)
-                .map_err(|error| self.failed("fallocate", name, &error.into()))?;
+            file.allocate(length)
+                .map_err(|error| self.failed("fallocate", name, &error))?;
         }
         file.sync_all()
             .and_then(|()| self.directory_file.sync_all())
@@ -330,12 +365,17 @@ impl<'a> StreamFiles<'a> {
         Ok(())
     }
 
-    fn write_records(&self, file: &File, place: &Place) -> Result<(), (&'static str, io::Error)> {
+    fn write_records(
+        &self,
+        file: &dyn OpenFile,
+        place: &Place,
+    ) -> Result<(), (&'static str, io::Error)> {
         let record_bytes = self.geometry.record_bytes as usize;
         for (index, record) in self.buffer.get().chunks(record_bytes).enumerate() {
             let offset = place.offset + (index * record_bytes) as u64;
             if self.geometry.method == Method::Fua {
-                write_fua(file, record, offset).map_err(|error| ("write with RWF_DSYNC", error))?;
+                file.write_durable_at(record, offset)
+                    .map_err(|error| ("write with RWF_DSYNC", error))?;
             } else {
                 file.write_all_at(record, offset)
                     .map_err(|error| ("write", error))?;
@@ -350,28 +390,31 @@ impl<'a> StreamFiles<'a> {
 
     fn rename(&self, name: &str) -> Result<(), WriteError> {
         let new = format!("{name}.new");
-        let file = self.create_file(&new, OFlags::empty())?;
+        let file = self.create_file(&new, NEW)?;
         file.write_all_at(self.buffer.get(), 0)
             .map_err(|error| self.failed("write", &new, &error))?;
         file.sync_all()
             .map_err(|error| self.failed("fsync", &new, &error))?;
-        std::fs::rename(self.directory.join(&new), self.directory.join(name))
+        self.files
+            .rename(&self.directory.join(&new), &self.directory.join(name))
             .map_err(|error| self.failed("rename", &new, &error))?;
         self.directory_file
             .sync_all()
             .map_err(|error| self.failed("fsync of the directory of", name, &error))
     }
 
-    fn create_file(&self, name: &str, flags: OFlags) -> Result<File, WriteError> {
-        create(&self.directory.join(name), flags)
+    fn create_file(&self, name: &str, how: How) -> Result<Box<dyn OpenFile>, WriteError> {
+        self.files
+            .open(&self.directory.join(name), how)
             .map_err(|error| self.failed("create", name, &error))
     }
 
-    fn flags(&self) -> OFlags {
-        match self.geometry.method {
-            Method::Dsync => fathom_linux::O_DSYNC,
-            Method::Fua => OFlags::DIRECT,
-            _ => OFlags::empty(),
+    /// A new file with the flags of the method.
+    fn how(&self) -> How {
+        How {
+            direct: self.geometry.method == Method::Fua,
+            dsync: self.geometry.method == Method::Dsync,
+            ..NEW
         }
     }
 
@@ -422,50 +465,41 @@ mod errno {
     ];
 }
 
-/// One write with RWF_DSYNC; short writes continue.
-fn write_fua(file: &File, mut record: &[u8], mut offset: u64) -> io::Result<()> {
-    while !record.is_empty() {
-        let slices = [IoSlice::new(record)];
-        match rustix::io::pwritev2(file, &slices, offset, ReadWriteFlags::DSYNC) {
-            Ok(0) => return Err(ErrorKind::WriteZero.into()),
-            Ok(written) => {
-                record = &record[written..];
-                offset += written as u64;
-            }
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
-}
-
 /// The files of a cycle after the cut.
 pub struct CycleFiles {
+    world: Arc<dyn World>,
     directory: PathBuf,
-    open: Option<(String, Option<File>)>,
+    open: Option<(String, Option<Box<dyn OpenFile>>)>,
     buffer: AlignedBuffer,
 }
 
 impl CycleFiles {
     /// The files of the cycle of `geometry` in `path`.
-    pub fn new(path: &Path, geometry: &Geometry) -> CycleFiles {
+    pub fn new(world: &Arc<dyn World>, path: &Path, geometry: &Geometry) -> CycleFiles {
         CycleFiles {
+            world: Arc::clone(world),
             directory: cycle_directory(path, geometry.cycle),
             open: None,
             buffer: AlignedBuffer::new(geometry.commit_bytes().next_multiple_of(ALIGNMENT)),
         }
     }
 
-    fn file(&mut self, name: &str) -> io::Result<Option<&File>> {
+    fn file(&mut self, name: &str) -> io::Result<Option<&dyn OpenFile>> {
         if self.open.as_ref().is_none_or(|(open, _)| open != name) {
-            let file = match open_to_read(&self.directory.join(name)) {
+            let how = How {
+                from_media: true,
+                ..How::default()
+            };
+            let path = self.directory.join(name);
+            let file = match self.world.files().open(&path, how) {
                 Ok(file) => Some(file),
                 Err(error) if error.kind() == ErrorKind::NotFound => None,
                 Err(error) => return Err(error),
             };
             self.open = Some((name.to_owned(), file));
         }
-        Ok(self.open.as_ref().and_then(|(_, file)| file.as_ref()))
+        let open = self.open.as_ref();
+        Ok(open.and_then(|(_, file)| file.as_deref()))
     }
 
     fn read_place(&mut self, place: &Place, buffer: &mut [u8]) -> io::Result<Option<usize>> {
@@ -508,23 +542,5 @@ impl Media for CycleFiles {
             Ok(None) => CommitRead::NoFile,
             Err(error) => CommitRead::Failed(error.to_string()),
         }
-    }
-}
-
-/// Direct I/O where the file system has it; otherwise the page cache is dropped first.
-fn open_to_read(path: &Path) -> io::Result<File> {
-    let open = |flags: OFlags| {
-        OpenOptions::new()
-            .read(true)
-            .custom_flags((flags | OFlags::NOFOLLOW).bits().cast_signed())
-            .open(path)
-    };
-    match open(OFlags::DIRECT) {
-        Err(error) if error.raw_os_error() == Some(errno::EINVAL) => {
-            let file = open(OFlags::empty())?;
-            rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)?;
-            Ok(file)
-        }
-        file => file,
     }
 }

@@ -1,18 +1,22 @@
 //! The recorder's log as a file: its end is repaired when it is opened, and every entry is stored before it is confirmed.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::TryLockError;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use fathom_durable::log::{Begin, Entry, HEADER, Log};
+use fathom_hosts::Bell;
 
+use crate::durable::world::{Creates, FileSystem, How, OpenFile, World, lock};
 use crate::print::note_line;
 
 /// An open log that no other process writes.
 pub struct LogFile {
     path: PathBuf,
-    file: File,
+    file: Box<dyn OpenFile>,
+    /// Bytes of it.
+    length: u64,
     /// What it says, without acknowledgements.
     log: Log,
     /// Bytes that were appended and not yet synced.
@@ -23,26 +27,28 @@ pub struct LogFile {
 ///
 /// # Errors
 /// When it cannot be read or is not a log.
-pub fn read(path: &Path) -> Result<Log, String> {
-    let mut file =
-        File::open(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-    Ok(read_open(&mut file, path)?.0)
+pub fn read(files: &dyn FileSystem, path: &Path) -> Result<Log, String> {
+    let how = How {
+        read_only: true,
+        ..How::default()
+    };
+    let file = files.open(path, how);
+    let file = file.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    Ok(read_open(&*file, path)?.0)
 }
 
-fn read_open(file: &mut File, path: &Path) -> Result<(Log, u64), String> {
+fn read_open(file: &dyn OpenFile, path: &Path) -> Result<(Log, u64), String> {
     let fail = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let facts = file.metadata().map_err(|error| fail(&error))?;
-    if !facts.is_file() {
+    if file.len().map_err(|error| fail(&error))?.is_none() {
         return Err(fail(&"not a regular file"));
     }
     // The header first: another file can be large.
-    let mut bytes = Vec::new();
-    let mut limited = file.take(HEADER.len() as u64);
-    limited
-        .read_to_end(&mut bytes)
+    let mut bytes = file
+        .read_from(0, HEADER.len() as u64)
         .map_err(|error| fail(&error))?;
     Log::read(&bytes).map_err(|error| fail(&error))?;
-    file.read_to_end(&mut bytes).map_err(|error| fail(&error))?;
+    let rest = file.read_from(bytes.len() as u64, u64::MAX);
+    bytes.extend(rest.map_err(|error| fail(&error))?);
     let log = Log::read(&bytes).map_err(|error| fail(&error))?;
     Ok((log, bytes.len() as u64))
 }
@@ -52,15 +58,14 @@ impl LogFile {
     ///
     /// # Errors
     /// When it is another file, is in use, or cannot be written.
-    pub fn open(path: &Path) -> Result<LogFile, String> {
+    pub fn open(files: &dyn FileSystem, path: &Path) -> Result<LogFile, String> {
         let fail = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-        let mut file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .mode(0o644)
-            .open(path)
-            .map_err(|error| format!("cannot open {}: {error}", path.display()))?;
+        let how = How {
+            creates: Creates::IfMissing,
+            ..How::default()
+        };
+        let file = files.open(path, how);
+        let file = file.map_err(|error| format!("cannot open {}: {error}", path.display()))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -68,7 +73,7 @@ impl LogFile {
             }
             Err(TryLockError::Error(error)) => return Err(fail(&error)),
         }
-        let (mut log, bytes) = read_open(&mut file, path)?;
+        let (mut log, bytes) = read_open(&*file, path)?;
         let intact = log.intact as u64;
         if intact < bytes {
             note_line!(
@@ -78,11 +83,12 @@ impl LogFile {
             );
             file.set_len(intact).map_err(|error| fail(&error))?;
         }
+        let length = intact.max(HEADER.len() as u64);
         if intact == 0 {
-            file.write_all(HEADER)
+            file.write_all_at(HEADER, 0)
                 .and_then(|()| file.sync_all())
+                .and_then(|()| files.sync_parent(path))
                 .map_err(|error| fail(&error))?;
-            sync_directory(path).map_err(|error| fail(&error))?;
         }
         if let Some(current) = &mut log.current {
             current.acknowledgements.order = Vec::new();
@@ -90,6 +96,7 @@ impl LogFile {
         Ok(LogFile {
             path: path.to_owned(),
             file,
+            length,
             log,
             dirty: false,
         })
@@ -105,6 +112,11 @@ impl LogFile {
         &self.path
     }
 
+    /// Bytes of it.
+    pub fn len(&self) -> u64 {
+        self.length
+    }
+
     /// Appends an entry; it is stored after [`LogFile::sync`].
     ///
     /// # Errors
@@ -112,9 +124,11 @@ impl LogFile {
     pub fn append(&mut self, entry: Entry) -> Result<(), String> {
         self.accept(&entry)?;
         self.dirty = true;
+        let bytes = entry.encode();
         self.file
-            .write_all(&entry.encode())
+            .write_all_at(&bytes, self.length)
             .map_err(|error| format!("cannot write {}: {error}", self.path.display()))?;
+        self.length += bytes.len() as u64;
         if !matches!(entry, Entry::Acknowledged(_)) {
             self.log.apply(entry);
         }
@@ -172,11 +186,53 @@ impl LogFile {
     }
 }
 
-/// Makes a new name durable.
-pub fn sync_directory(path: &Path) -> std::io::Result<()> {
-    let parent = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    File::open(parent)?.sync_all()
+/// A log that connections use in turn. A sync takes time, in which the others wait.
+pub struct SharedLog {
+    log: Mutex<Option<LogFile>>,
+    returned: Arc<Bell>,
+}
+
+/// The log while one connection uses it.
+struct HeldLog<'a> {
+    shared: &'a SharedLog,
+    log: Option<LogFile>,
+}
+
+impl Drop for HeldLog<'_> {
+    fn drop(&mut self) {
+        if let Some(log) = self.log.take() {
+            *lock(&self.shared.log) = Some(log);
+            self.shared.returned.ring();
+        }
+    }
+}
+
+impl SharedLog {
+    pub fn new(log: LogFile) -> SharedLog {
+        SharedLog {
+            log: Mutex::new(Some(log)),
+            returned: Arc::default(),
+        }
+    }
+
+    /// Uses the log when nobody else does.
+    pub fn with<T>(&self, world: &dyn World, act: impl FnOnce(&mut LogFile) -> T) -> T {
+        let mut held = HeldLog {
+            shared: self,
+            log: None,
+        };
+        let log = held.log.insert(self.take(world));
+        act(log)
+    }
+
+    fn take(&self, world: &dyn World) -> LogFile {
+        loop {
+            let heard = self.returned.count();
+            let taken = lock(&self.log).take();
+            if let Some(log) = taken {
+                return log;
+            }
+            world.clock().wait(&self.returned, heard, Duration::MAX);
+        }
+    }
 }

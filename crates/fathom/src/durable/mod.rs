@@ -2,9 +2,12 @@
 
 mod check;
 mod files;
+mod linux;
 mod log_file;
 mod record;
 mod recorder;
+mod simulated;
+mod world;
 mod write;
 
 pub use self::record::create_secret;
@@ -13,7 +16,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use fathom_cli::{DurableAction, DurableArgs};
-use fathom_durable::wire::{NONCE, Token};
+use fathom_durable::wire::Token;
 use fathom_durable::{CutOptions, FORMAT, Layout, Method, WriteOptions};
 
 use crate::cli;
@@ -34,23 +37,29 @@ const LARGEST_FILE: u64 = 64 << 10;
 
 /// Carries out one part of the test.
 pub fn command(arguments: &[String]) -> Outcome {
-    cli::command(arguments, |args: DurableArgs| match args.action {
-        DurableAction::Record => record::record(&args),
-        DurableAction::Write if args.resume => {
-            let state = args.state.clone().unwrap_or_default();
-            let text = read_small(&state)?;
-            let options = WriteOptions::read(&text)
-                .map_err(|error| format!("{}: {error}", state.display()))?;
-            write::resume(&options)
+    cli::command(arguments, |args: DurableArgs| {
+        if args.machine.machine.is_some() {
+            return simulated::write(&args, &write_options(&args)?);
         }
-        DurableAction::Write => {
-            let options = write_options(&args)?;
-            if let Some(state) = &args.state {
-                files::write_state(state, &options)?;
+        let world = linux::Linux::world();
+        match args.action {
+            DurableAction::Record => record::record(&args),
+            DurableAction::Write if args.resume => {
+                let state = args.state.clone().unwrap_or_default();
+                let text = read_small(&state)?;
+                let options = WriteOptions::read(&text)
+                    .map_err(|error| format!("{}: {error}", state.display()))?;
+                write::resume(&world, &options)
             }
-            write::write(&options)
+            DurableAction::Write => {
+                let options = write_options(&args)?;
+                if let Some(state) = &args.state {
+                    files::write_state(world.files(), state, &options)?;
+                }
+                write::write(&world, &options)
+            }
+            DurableAction::Check => check::check(&world, &args),
         }
-        DurableAction::Check => check::check(&args),
     })
 }
 
@@ -66,19 +75,24 @@ fn write_options(args: &DurableArgs) -> Result<WriteOptions, String> {
     } else {
         args.layout.clone()
     };
+    let is_simulated = args.machine.machine.is_some();
+    let absolute = |path: &Path| match is_simulated {
+        true => Ok(fathom_sim::FileTree::absolute(path)),
+        false => absolute(path),
+    };
     let recorder = args.recorder.clone().unwrap_or_default();
     let recorder = match recorder::Address::new(&recorder) {
         recorder::Address::File(file) => absolute(&file)?.to_string_lossy().into_owned(),
         recorder::Address::Host(_) => recorder,
     };
-    let token_file = args.token_file.as_deref().map(absolute).transpose()?;
+    let token_file = args.token_file.as_deref().map(&absolute).transpose()?;
     Ok(WriteOptions {
         format: FORMAT.to_owned(),
         path: absolute(args.path.as_deref().unwrap_or(Path::new("")))?,
         recorder,
         token_file,
         tls_fingerprint: args.tls_fingerprint,
-        tls_ca: args.tls_ca.as_deref().map(absolute).transpose()?,
+        tls_ca: args.tls_ca.as_deref().map(&absolute).transpose()?,
         methods,
         layouts,
         threads: args.threads.unwrap_or(THREADS) as u16,
@@ -117,23 +131,4 @@ pub fn read_small(path: &Path) -> Result<Vec<u8>, String> {
 /// The token of a file.
 fn token(file: &Path) -> Result<Token, String> {
     Token::new(&read_small(file)?).map_err(|error| format!("{}: {error}", file.display()))
-}
-
-/// Random bytes of the kernel.
-fn random() -> Result<[u8; NONCE], String> {
-    let mut bytes = [0; NONCE];
-    std::fs::File::open("/dev/urandom")
-        .and_then(|mut file| file.read_exact(&mut bytes))
-        .map_err(|error| format!("cannot read random numbers from /dev/urandom: {error}"))?;
-    Ok(bytes)
-}
-
-/// Identity of this boot of the machine.
-fn boot() -> Result<String, String> {
-    const FILE: &str = "/proc/sys/kernel/random/boot_id";
-    std::fs::read_to_string(FILE)
-        .map(|text| text.trim().to_owned())
-        .map_err(|error| {
-            format!("cannot read {FILE}, which shows whether the machine restarted: {error}")
-        })
 }

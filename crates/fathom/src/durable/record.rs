@@ -1,12 +1,12 @@
 //! `fathom durable record`: stores the acknowledgements of a writer on another host.
 
-use std::fs::{File, OpenOptions};
-use std::io::{BufReader, ErrorKind, Read, Write};
+use std::fs::OpenOptions;
+use std::io::{BufReader, ErrorKind, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fathom_cli::DurableArgs;
@@ -17,8 +17,10 @@ use fathom_durable::wire::{
 };
 use fathom_tls::{Identity, Stream, fingerprint_text, self_signed};
 
-use crate::durable::log_file::LogFile;
-use crate::durable::{random, read_small, token};
+use crate::durable::linux::{Linux, random};
+use crate::durable::log_file::{LogFile, SharedLog};
+use crate::durable::world::{How, Wire, World};
+use crate::durable::{read_small, token};
 use crate::outcome::Outcome;
 use crate::print::{eprint_line, note_line};
 
@@ -51,7 +53,8 @@ pub fn record(args: &DurableArgs) -> Result<Outcome, String> {
     create_token(token_file)?;
     let token = token(token_file)?;
     let identity = args.tls.as_deref().map(identity).transpose()?;
-    let log = Arc::new(Mutex::new(LogFile::open(log)?));
+    let world = Linux::world();
+    let log = Arc::new(SharedLog::new(LogFile::open(world.files(), log)?));
     let listener = TcpListener::bind(address.as_str())
         .map_err(|error| format!("cannot listen on {address}: {error}"))?;
     let local = listener
@@ -62,7 +65,7 @@ pub fn record(args: &DurableArgs) -> Result<Outcome, String> {
         .map_err(|error| format!("cannot listen on {address}: {error}"))?;
     note_line!(
         "fathom durable: listening on {local}; acknowledgements go to {}",
-        lock(&log).path().display()
+        log.with(&*world, |log| log.path().display().to_string())
     );
     if let Some(identity) = &identity {
         note_line!(
@@ -81,10 +84,12 @@ pub fn record(args: &DurableArgs) -> Result<Outcome, String> {
                 }
                 connections.fetch_add(1, Ordering::Relaxed);
                 let (log, token, connections) = (log.clone(), token.clone(), connections.clone());
-                let identity = identity.clone();
+                let (identity, world) = (identity.clone(), Arc::clone(&world));
                 std::thread::spawn(move || {
                     let served = accept(stream, identity.as_ref()).and_then(|stream| {
-                        stream.map_or(Ok(()), |stream| serve(stream, &token, &log))
+                        stream.map_or(Ok(()), |stream| {
+                            serve(&*world, Box::new(stream), &token, &log)
+                        })
                     });
                     if let Err(error) = served {
                         eprint_line!("fathom durable: {peer}: {error}");
@@ -102,12 +107,8 @@ pub fn record(args: &DurableArgs) -> Result<Outcome, String> {
             }
         }
     }
-    lock(&log).sync()?;
+    log.with(&*world, LogFile::sync)?;
     Ok(Outcome::Good)
-}
-
-fn lock(log: &Mutex<LogFile>) -> MutexGuard<'_, LogFile> {
-    log.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Creates a token if there is no file.
@@ -192,8 +193,16 @@ fn accept(tcp: TcpStream, identity: Option<&Identity>) -> Result<Option<Stream>,
 }
 
 /// One connection, from the proof of the token to its end.
-fn serve(mut stream: Stream, token: &Token, log: &Mutex<LogFile>) -> Result<(), WireError> {
-    let nonce = random().map_err(WireError::Invalid)?;
+///
+/// # Errors
+/// When the other side does not have the token, or breaks the protocol, and when the log cannot be stored.
+pub fn serve(
+    world: &dyn World,
+    mut stream: Box<dyn Wire>,
+    token: &Token,
+    log: &SharedLog,
+) -> Result<(), WireError> {
+    let nonce = world.random().map_err(WireError::Invalid)?;
     stream.write_all(&greeting(&nonce))?;
     let (decision, session) = match decide(token, &nonce, &mut stream) {
         // A probe of the port.
@@ -201,14 +210,15 @@ fn serve(mut stream: Stream, token: &Token, log: &Mutex<LogFile>) -> Result<(), 
         decided => decided?,
     };
     let Some(session) = session else {
-        std::thread::sleep(WRONG_TOKEN_DELAY);
+        world.sleep(WRONG_TOKEN_DELAY);
         stream.write_all(&decision)?;
         return Err(WireError::WrongToken);
     };
     stream.write_all(&decision)?;
     stream.set_read_timeout(Some(SILENCE))?;
     Connection {
-        reader: BufReader::with_capacity(256 << 10, stream.try_clone()?),
+        world,
+        reader: BufReader::with_capacity(256 << 10, stream.copy()?),
         stream,
         session,
         log,
@@ -219,11 +229,39 @@ fn serve(mut stream: Stream, token: &Token, log: &Mutex<LogFile>) -> Result<(), 
     .run()
 }
 
+/// Stores an entry of a connection that began the cycle `own`.
+fn store(log: &mut LogFile, own: &mut Option<(RunId, u32)>, entry: Entry) -> Result<(), String> {
+    let current = log.log().current.as_ref();
+    let current = current.map(|current| {
+        let geometry = &current.begin.geometry;
+        (geometry.run, geometry.cycle)
+    });
+    match &entry {
+        Entry::Begin(begin) => {
+            let geometry = &begin.geometry;
+            *own = Some((geometry.run, geometry.cycle));
+            note_line!(
+                "fathom durable: run {}, cycle {}: {}",
+                geometry.run,
+                geometry.cycle,
+                geometry.method
+            );
+        }
+        // A connection of an earlier cycle must not add to a later one.
+        Entry::Acknowledged(_) | Entry::Stopped if *own != current => {
+            return Err("another writer began a cycle".to_owned());
+        }
+        _ => {}
+    }
+    log.append(entry)
+}
+
 struct Connection<'a> {
-    reader: BufReader<Stream>,
-    stream: Stream,
+    world: &'a dyn World,
+    reader: BufReader<Box<dyn Wire>>,
+    stream: Box<dyn Wire>,
     session: Session,
-    log: &'a Mutex<LogFile>,
+    log: &'a SharedLog,
     /// The cycle that this connection began.
     own: Option<(RunId, u32)>,
     /// Acknowledgements of this connection.
@@ -265,32 +303,8 @@ impl Connection<'_> {
             Entry::Acknowledged(all) => all.len() as u64,
             _ => 0,
         };
-        {
-            let mut log = lock(self.log);
-            let current = log.log().current.as_ref();
-            let current = current.map(|current| {
-                let geometry = &current.begin.geometry;
-                (geometry.run, geometry.cycle)
-            });
-            match &entry {
-                Entry::Begin(begin) => {
-                    let geometry = &begin.geometry;
-                    self.own = Some((geometry.run, geometry.cycle));
-                    note_line!(
-                        "fathom durable: run {}, cycle {}: {}",
-                        geometry.run,
-                        geometry.cycle,
-                        geometry.method
-                    );
-                }
-                // A connection of an earlier cycle must not add to a later one.
-                Entry::Acknowledged(_) | Entry::Stopped if self.own != current => {
-                    return Err("another writer began a cycle".to_owned());
-                }
-                _ => {}
-            }
-            log.append(entry)?;
-        }
+        let own = &mut self.own;
+        self.log.with(self.world, |log| store(log, own, entry))?;
         self.acknowledged += count;
         self.unconfirmed += 1;
         // Everything that has arrived is stored with one sync.
@@ -301,29 +315,29 @@ impl Connection<'_> {
     }
 
     fn confirm(&mut self) -> Result<(), String> {
-        lock(self.log).sync()?;
+        self.log.with(self.world, LogFile::sync)?;
         self.unconfirmed = 0;
         self.send(&Message::Stored(self.acknowledged))
             .map_err(|error| error.to_string())
     }
 
     fn send_log(&mut self) -> Result<(), String> {
-        let path = {
-            let mut log = lock(self.log);
+        // Not beyond what is there now.
+        let (path, length) = self.log.with(self.world, |log| {
             log.sync()?;
-            log.path().to_owned()
+            Ok::<_, String>((log.path().to_owned(), log.len()))
+        })?;
+        let how = How {
+            read_only: true,
+            ..How::default()
         };
         let fail = |error: std::io::Error| format!("cannot read the log: {error}");
-        let file = File::open(path).map_err(fail)?;
-        // Not beyond what is there now.
-        let length = file.metadata().map_err(fail)?.len();
-        let mut file = file.take(length);
+        let file = self.world.files().open(&path, how).map_err(fail)?;
+        let mut sent = 0;
         loop {
-            let mut piece = Vec::new();
-            file.by_ref()
-                .take(LOG_PIECE as u64)
-                .read_to_end(&mut piece)
-                .map_err(fail)?;
+            let most = (length - sent).min(LOG_PIECE as u64);
+            let piece = file.read_from(sent, most).map_err(fail)?;
+            sent += piece.len() as u64;
             let is_last = piece.is_empty();
             self.send(&Message::Log(piece))
                 .map_err(|error| error.to_string())?;

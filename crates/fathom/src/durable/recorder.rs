@@ -1,26 +1,23 @@
 //! The recorder as the writer and the checker see it: another host, or a file on another disk.
 
 use std::collections::VecDeque;
-use std::io::{ErrorKind, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use fathom_durable::log::{Begin, Entry, Log};
 use fathom_durable::wire::{Channel, Message, Session, Token, WireError, answer};
 use fathom_durable::{COMMITS_IN_FLIGHT, Fingerprint};
-use fathom_tls::{Stream, Trust};
+use fathom_hosts::Bell;
+use fathom_tls::Trust;
 
 use crate::durable::log_file::{self, LogFile};
-use crate::durable::{random, read_small};
+use crate::durable::read_small;
+use crate::durable::world::{Crew, Wire, World, lock};
 
-/// Time to connect.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time without an answer after which the recorder is lost.
-const SILENCE: Duration = Duration::from_secs(15);
+pub const SILENCE: Duration = Duration::from_secs(15);
 /// A message is sent at least this often.
 const PING_INTERVAL: Duration = Duration::from_secs(1);
 /// Acknowledgements in one message.
@@ -49,8 +46,9 @@ impl Address {
 }
 
 /// A recorder with the secret for it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Recorder {
+    world: Arc<dyn World>,
     address: Address,
     token: Option<Token>,
     trust: Option<Trust>,
@@ -62,6 +60,7 @@ impl Recorder {
     /// # Errors
     /// When the token file, or the file of the authority, is missing or invalid.
     pub fn new(
+        world: &Arc<dyn World>,
         address: &str,
         token_file: Option<&Path>,
         fingerprint: Option<Fingerprint>,
@@ -86,10 +85,21 @@ impl Recorder {
             _ => None,
         };
         Ok(Recorder {
+            world: Arc::clone(world),
             address,
             token,
             trust,
         })
+    }
+
+    /// The recorder at an address, which knows this token.
+    pub fn with_token(world: &Arc<dyn World>, address: &str, token: Token) -> Recorder {
+        Recorder {
+            world: Arc::clone(world),
+            address: Address::new(address),
+            token: Some(token),
+            trust: None,
+        }
     }
 
     /// Where it is.
@@ -103,11 +113,11 @@ impl Recorder {
     /// When it cannot be reached or its log cannot be read.
     pub fn fetch(&self) -> Result<(Log, bool), String> {
         match &self.address {
-            Address::File(path) if !path.exists() => Ok((Log::default(), false)),
-            Address::File(path) => Ok((log_file::read(path)?, false)),
+            Address::File(path) if !self.world.files().exists(path) => Ok((Log::default(), false)),
+            Address::File(path) => Ok((log_file::read(self.world.files(), path)?, false)),
             Address::Host(host) => {
                 let (mut stream, mut session) = self.connect(host)?;
-                let second_host = is_other_host(&stream);
+                let second_host = stream.is_to_other_host();
                 let fail = |error: WireError| format!("recorder {host}: {error}");
                 let bytes = session.outgoing.seal(&Message::Fetch);
                 stream.write_all(&bytes).map_err(|e| fail(e.into()))?;
@@ -134,13 +144,13 @@ impl Recorder {
     pub fn store(&self, entry: Entry) -> Result<(), String> {
         match &self.address {
             Address::File(path) => {
-                let mut log = LogFile::open(path)?;
+                let mut log = LogFile::open(self.world.files(), path)?;
                 log.append(entry)?;
                 log.sync()
             }
             Address::Host(host) => {
                 let (mut stream, mut session) = self.connect(host)?;
-                send_entry(host, &mut stream, &mut session, entry)
+                send_entry(host, &mut *stream, &mut session, entry)
             }
         }
     }
@@ -152,97 +162,55 @@ impl Recorder {
     pub fn begin(&self, begin: Begin) -> Result<Link, String> {
         let streams = begin.geometry.streams.len();
         let shared = Arc::new(Shared {
+            world: Arc::clone(&self.world),
             state: Mutex::new(State {
                 confirmed: vec![0; streams],
                 ..State::default()
             }),
-            changed: Condvar::new(),
+            changed: Arc::default(),
+            requested: Arc::default(),
         });
-        let (sender, receiver) = channel();
         let entry = Entry::Begin(Box::new(begin));
-        let mut threads = Vec::new();
+        let crew = Crew::default();
+        let world = &*self.world;
         match &self.address {
             Address::File(path) => {
-                let mut log = LogFile::open(path)?;
+                let mut log = LogFile::open(world.files(), path)?;
                 log.append(entry)?;
                 log.sync()?;
-                let shared = shared.clone();
-                threads.push(std::thread::spawn(move || {
-                    store_in_file(log, &receiver, &shared);
-                }));
+                let own = Arc::clone(&shared);
+                crew.spawn(world, "acknowledge", move || store_in_file(log, &own))?;
             }
             Address::Host(host) => {
                 let (mut stream, mut session) = self.connect(host)?;
-                send_entry(host, &mut stream, &mut session, entry)?;
+                send_entry(host, &mut *stream, &mut session, entry)?;
                 let Session { outgoing, incoming } = session;
                 let reader = stream
-                    .try_clone()
+                    .copy()
                     .map_err(|error| format!("recorder {host}: {error}"))?;
-                let (own, name) = (shared.clone(), host.clone());
-                threads.push(std::thread::spawn(move || {
-                    send_to_host(stream, outgoing, &receiver, &own, &name);
-                }));
-                let (own, name) = (shared.clone(), host.clone());
-                threads.push(std::thread::spawn(move || {
+                let (own, name) = (Arc::clone(&shared), host.clone());
+                crew.spawn(world, "acknowledge", move || {
+                    send_to_host(stream, outgoing, &own, &name);
+                })?;
+                let (own, name) = (Arc::clone(&shared), host.clone());
+                crew.spawn(world, "confirm", move || {
                     receive_from_host(reader, incoming, &own, &name);
-                }));
+                })?;
             }
         }
-        Ok(Link {
-            sender,
-            shared,
-            threads,
-        })
+        Ok(Link { shared, crew })
     }
 
-    fn connect(&self, host: &str) -> Result<(Stream, Session), String> {
-        let fail = |error: &dyn std::fmt::Display| {
-            format!(
-                "cannot reach the recorder {host}: {error}; start `fathom durable record` there and check the address"
-            )
-        };
+    fn connect(&self, host: &str) -> Result<(Box<dyn Wire>, Session), String> {
         let token = self.token.as_ref().ok_or("no token")?;
-        let addresses = host.to_socket_addrs().map_err(|error| fail(&error))?;
-        let mut last = None;
-        for address in addresses {
-            match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
-                Ok(stream) => return self.authenticate(stream, token, host),
-                Err(error) => last = Some(error),
-            }
-        }
-        Err(last.map_or_else(|| fail(&"no address"), |error| fail(&error)))
-    }
-
-    fn authenticate(
-        &self,
-        tcp: TcpStream,
-        token: &Token,
-        host: &str,
-    ) -> Result<(Stream, Session), String> {
-        let fail = |error: &dyn std::fmt::Display| format!("recorder {host}: {error}");
-        tcp.set_nodelay(true)
-            .and_then(|()| tcp.set_read_timeout(Some(SILENCE)))
-            .and_then(|()| tcp.set_write_timeout(Some(SILENCE)))
-            .map_err(|error| fail(&error))?;
-        let mut stream = match &self.trust {
-            Some(trust) => Stream::client(tcp, trust).map_err(|error| {
-                if trust.has_name() {
-                    format!("recorder {host}: {error}; compare --tls-ca and the name in --recorder with its certificate")
-                } else {
-                    format!(
-                        "recorder {host}: {error}; compare --tls-fingerprint with what `fathom durable record --tls` printed"
-                    )
-                }
-            })?,
-            None => Stream::plain(tcp),
-        };
+        let mut stream = self.world.connect(host, self.trust.as_ref())?;
         let mut run = || -> Result<Session, WireError> {
-            let nonce = random().map_err(WireError::Invalid)?;
+            let nonce = self.world.random().map_err(WireError::Invalid)?;
             let (bytes, pending) = answer(token, &nonce, &mut stream)?;
             stream.write_all(&bytes)?;
             pending.accept(&mut stream)
         };
-        let session = run().map_err(|error| fail(&error))?;
+        let session = run().map_err(|error| format!("recorder {host}: {error}"))?;
         Ok((stream, session))
     }
 }
@@ -255,13 +223,6 @@ fn name_of(host: &str) -> &str {
         .unwrap_or(name)
 }
 
-/// Whether the peer has another address than this machine has towards it.
-fn is_other_host(stream: &Stream) -> bool {
-    stream
-        .addresses()
-        .is_ok_and(|(local, peer)| peer.ip() != local.ip())
-}
-
 fn unexpected(host: &str, message: &Message) -> String {
     match message {
         Message::Refused(reason) => format!("recorder {host}: {reason}"),
@@ -271,14 +232,14 @@ fn unexpected(host: &str, message: &Message) -> String {
 
 fn send_entry(
     host: &str,
-    stream: &mut Stream,
+    stream: &mut dyn Wire,
     session: &mut Session,
     entry: Entry,
 ) -> Result<(), String> {
     let fail = |error: WireError| format!("recorder {host}: {error}");
     let bytes = session.outgoing.seal(&Message::Entry(entry));
     stream.write_all(&bytes).map_err(|e| fail(e.into()))?;
-    match session.incoming.receive(stream).map_err(fail)? {
+    match session.incoming.receive(&mut &mut *stream).map_err(fail)? {
         Message::Stored(_) => Ok(()),
         other => Err(unexpected(host, &other)),
     }
@@ -295,6 +256,8 @@ enum Request {
 
 #[derive(Default)]
 struct State {
+    /// What the streams want to be sent.
+    requests: VecDeque<Request>,
     /// For each stream, the number of commits that the recorder has stored.
     confirmed: Vec<u64>,
     /// Sent and not yet confirmed.
@@ -305,21 +268,61 @@ struct State {
     failure: Option<String>,
     /// The writer ended the cycle.
     stopping: bool,
+    /// Nobody ended the cycle, and nobody will.
+    abandoned: bool,
 }
 
 struct Shared {
+    world: Arc<dyn World>,
     state: Mutex<State>,
-    changed: Condvar,
+    /// Acknowledgements were confirmed, or the recorder is lost.
+    changed: Arc<Bell>,
+    /// There are more requests.
+    requested: Arc<Bell>,
+}
+
+/// What there is to send.
+enum Next {
+    /// A batch of acknowledgements; whether the cycle ends after them, and then whether in an orderly way.
+    Batch(Vec<(u16, u64)>, Option<bool>),
+    Nothing,
+    Abandoned,
 }
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn fail(&self, reason: String) {
         self.lock().failure.get_or_insert(reason);
-        self.changed.notify_all();
+        self.changed.ring();
+    }
+
+    fn request(&self, request: Request) {
+        self.lock().requests.push_back(request);
+        self.requested.ring();
+    }
+
+    /// Waits for requests, at the latest until `at`.
+    fn next(&self, at: Duration) -> Next {
+        loop {
+            let heard = self.requested.count();
+            let mut state = self.lock();
+            if !state.requests.is_empty() {
+                let (batch, end) = next_batch(&mut state.requests);
+                state.sent.extend(&batch);
+                return Next::Batch(batch, end);
+            }
+            if state.abandoned {
+                return Next::Abandoned;
+            }
+            drop(state);
+            if self.world.now() >= at {
+                return Next::Nothing;
+            }
+            self.world.clock().wait(&self.requested, heard, at);
+        }
     }
 
     /// The first `count` acknowledgements are stored.
@@ -334,21 +337,26 @@ impl Shared {
             *own = (*own).max(commit + 1);
         }
         drop(state);
-        self.changed.notify_all();
+        self.changed.ring();
     }
 }
 
 /// A running cycle of the recorder.
 pub struct Link {
-    sender: Sender<Request>,
     shared: Arc<Shared>,
-    threads: Vec<JoinHandle<()>>,
+    crew: Crew,
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.shared.lock().abandoned = true;
+        self.shared.requested.ring();
+    }
 }
 
 /// The end of the link that one thread of the writer has.
 #[derive(Clone)]
 pub struct Sink {
-    sender: Sender<Request>,
     shared: Arc<Shared>,
 }
 
@@ -356,8 +364,7 @@ impl Link {
     /// A sink for a thread.
     pub fn sink(&self) -> Sink {
         Sink {
-            sender: self.sender.clone(),
-            shared: self.shared.clone(),
+            shared: Arc::clone(&self.shared),
         }
     }
 
@@ -381,11 +388,8 @@ impl Link {
     /// # Errors
     /// When the recorder is lost.
     pub fn end(self, is_orderly: bool) -> Result<(), String> {
-        // The thread is gone only after a failure, which is reported below.
-        let _ = self.sender.send(Request::End { is_orderly });
-        for thread in self.threads {
-            let _ = thread.join();
-        }
+        self.shared.request(Request::End { is_orderly });
+        self.crew.join(&*self.shared.world);
         self.shared.lock().failure.take().map_or(Ok(()), Err)
     }
 }
@@ -396,13 +400,7 @@ impl Sink {
     /// # Errors
     /// When the recorder is lost: the commit counts as not acknowledged.
     pub fn acknowledge(&self, stream: u16, commit: u64) -> Result<(), String> {
-        let lost = || {
-            self.failure()
-                .unwrap_or_else(|| "the recorder is lost".to_owned())
-        };
-        self.sender
-            .send(Request::Acknowledged(stream, commit))
-            .map_err(|_| lost())?;
+        self.shared.request(Request::Acknowledged(stream, commit));
         self.wait_confirmed(stream, (commit + 1).saturating_sub(COMMITS_IN_FLIGHT))
     }
 
@@ -411,52 +409,42 @@ impl Sink {
     /// # Errors
     /// When the recorder is lost.
     pub fn wait_confirmed(&self, stream: u16, commits: u64) -> Result<(), String> {
-        let mut state = self.shared.lock();
+        let Shared { world, changed, .. } = &*self.shared;
         loop {
+            let heard = changed.count();
+            let state = self.shared.lock();
             if let Some(failure) = &state.failure {
                 return Err(failure.clone());
             }
             if state.confirmed[usize::from(stream)] >= commits {
                 return Ok(());
             }
-            state = self
-                .shared
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            drop(state);
+            world.clock().wait(changed, heard, Duration::MAX);
         }
-    }
-
-    fn failure(&self) -> Option<String> {
-        self.shared.lock().failure.clone()
     }
 }
 
 /// Acknowledgements that wait; whether the cycle ends after them, and then whether in an orderly way.
-fn next_batch(receiver: &Receiver<Request>, first: Request) -> (Vec<(u16, u64)>, Option<bool>) {
+fn next_batch(requests: &mut VecDeque<Request>) -> (Vec<(u16, u64)>, Option<bool>) {
     let mut batch = Vec::new();
-    let mut request = Some(first);
-    while let Some(one) = request {
-        match one {
+    while batch.len() < MAX_BATCH
+        && let Some(request) = requests.pop_front()
+    {
+        match request {
             Request::Acknowledged(stream, commit) => batch.push((stream, commit)),
             Request::End { is_orderly } => return (batch, Some(is_orderly)),
         }
-        if batch.len() == MAX_BATCH {
-            break;
-        }
-        request = receiver.try_recv().ok();
     }
     (batch, None)
 }
 
-fn store_in_file(mut log: LogFile, receiver: &Receiver<Request>, shared: &Shared) {
+fn store_in_file(mut log: LogFile, shared: &Shared) {
     let mut count = 0;
-    while let Ok(first) = receiver.recv() {
-        let (batch, end) = next_batch(receiver, first);
+    while let Next::Batch(batch, end) = shared.next(Duration::MAX) {
         count += batch.len() as u64;
         let mut done = Ok(());
         if !batch.is_empty() {
-            shared.lock().sent.extend(&batch);
             done = log.append(Entry::Acknowledged(batch));
         }
         if end == Some(true) && done.is_ok() {
@@ -472,22 +460,15 @@ fn store_in_file(mut log: LogFile, receiver: &Receiver<Request>, shared: &Shared
     }
 }
 
-fn send_to_host(
-    mut stream: Stream,
-    mut channel: Channel,
-    receiver: &Receiver<Request>,
-    shared: &Shared,
-    host: &str,
-) {
-    let mut last_ping = Instant::now();
+fn send_to_host(mut stream: Box<dyn Wire>, mut channel: Channel, shared: &Shared, host: &str) {
+    let world = &*shared.world;
+    let mut last_ping = world.now();
     loop {
         let (mut messages, mut is_last) = (Vec::new(), false);
-        match receiver.recv_timeout(PING_INTERVAL) {
-            Ok(first) => {
-                let (batch, end) = next_batch(receiver, first);
+        match shared.next(world.now() + PING_INTERVAL) {
+            Next::Batch(batch, end) => {
                 is_last = end.is_some();
                 if !batch.is_empty() {
-                    shared.lock().sent.extend(&batch);
                     messages.push(Message::Entry(Entry::Acknowledged(batch)));
                 }
                 shared.lock().stopping |= is_last;
@@ -495,12 +476,11 @@ fn send_to_host(
                     messages.push(Message::Entry(Entry::Stopped));
                 }
             }
-            Err(RecvTimeoutError::Timeout) => {}
-            // No sink is left, and nobody ended the cycle.
-            Err(RecvTimeoutError::Disconnected) => return,
+            Next::Nothing => {}
+            Next::Abandoned => return,
         }
-        if last_ping.elapsed() >= PING_INTERVAL {
-            last_ping = Instant::now();
+        if world.elapsed(last_ping) >= PING_INTERVAL {
+            last_ping = world.now();
             messages.push(Message::Ping);
         }
         for message in messages {
@@ -517,7 +497,7 @@ fn send_to_host(
     }
 }
 
-fn receive_from_host(mut stream: Stream, mut channel: Channel, shared: &Shared, host: &str) {
+fn receive_from_host(mut stream: Box<dyn Wire>, mut channel: Channel, shared: &Shared, host: &str) {
     loop {
         match channel.receive(&mut stream) {
             Ok(Message::Stored(count)) => shared.confirm(count),

@@ -22,7 +22,7 @@ use crate::fua::FuaCount;
 use crate::guard::Images;
 
 pub use self::linux::{LinuxMachine, unix_now_ns};
-pub use self::sim::SimMachine;
+pub use self::sim::{START_UNIX_NS, SimMachine};
 
 /// A machine, real or simulated.
 pub trait Machine: Send + Sync {

@@ -12,15 +12,15 @@ use fathom_device::{
 };
 use fathom_hosts::{Simulation, WallClock};
 use fathom_linux::{CommitError, CommitLoad, CommitMethod, CommitResult};
-use fathom_load::{LoadError, RunHooks};
+use fathom_load::{HostError, LoadError, RunHooks};
 use fathom_model::{
     Bytes, ClockFacts, CpuIdleness, DeviceFacts, DeviceRecording, DiskCounters, FileSystemFacts,
     Identity, Nanos, Plan, Recording, Simulated, TargetRecording,
 };
 use fathom_plan::HostInfo;
 use fathom_sim::{
-    FileNode, FileTree, Node, SharedTime, SimCommits, SimHost, Volume, VolumeKind, run_load,
-    unsupported,
+    FileNode, FileTree, Node, RealFiles, SharedTime, SimCommits, SimHost, Volume, VolumeKind,
+    run_load,
 };
 
 use super::{
@@ -33,7 +33,7 @@ use crate::measure::target_paths;
 use crate::this_machine::ThisMachine;
 
 /// The wall clock at the start of every simulation: 2026-01-01 00:00:00 UTC.
-const START_UNIX_NS: u64 = 1_767_225_600_000_000_000;
+pub const START_UNIX_NS: u64 = 1_767_225_600_000_000_000;
 /// Major number of the block devices, as of NVMe.
 const BLOCK_MAJOR: u32 = 259;
 /// Major number of the file systems.
@@ -324,7 +324,7 @@ impl Machine for SimMachine {
     }
 
     fn check_plan(&self, plan: &Plan) -> Result<(), String> {
-        unsupported(plan).map_or(Ok(()), Err)
+        self.host.refusal(plan).map_or(Ok(()), Err)
     }
 
     fn check_answers(&self, _: &[PathBuf], _: bool) -> Result<(), String> {
@@ -446,7 +446,9 @@ impl Machine for SimMachine {
         Ok(())
     }
 
-    fn prepare_load<'a>(&'a self, _: &Plan, _: &Path) -> Box<dyn PreparedLoad + 'a> {
+    fn prepare_load<'a>(&'a self, _: &Plan, aux: &Path) -> Box<dyn PreparedLoad + 'a> {
+        let directory = aux.to_owned();
+        self.host.set_real_files(Arc::new(FilesOfRun { directory }));
         Box::new(SimLoad(self))
     }
 
@@ -468,6 +470,21 @@ impl Machine for SimMachine {
 
     fn watch_idleness(&self, _: bool) -> Box<dyn IdlenessWatch> {
         Box::new(NoIdleness)
+    }
+}
+
+/// Patterns, and what a run saves of wrong blocks: real files, as logs and results are.
+struct FilesOfRun {
+    directory: PathBuf,
+}
+
+impl RealFiles for FilesOfRun {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        fathom_linux::read_small(path)
+    }
+
+    fn save(&self, name: &str, bytes: &[u8]) -> Result<(), HostError> {
+        fathom_linux::save_in(&self.directory, name, bytes)
     }
 }
 

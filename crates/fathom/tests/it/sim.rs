@@ -224,9 +224,9 @@ fn what_cannot_be_simulated_is_refused_with_the_reason() {
         (JOB, "hdd-7200(seek_average=8)", "missing unit in '8'"),
         ("[a]\nioengine=null\nsize=1m\n", "hdd-7200", "a: ioengine"),
         (
-            "[a]\nrw=write\nverify=crc32c\nsize=1m\nfilename=x\n",
+            "[a]\nrw=write\nverify=crc32c\nsize=2g\nfilename=x\n",
             "hdd-7200",
-            "a: verify",
+            "verify: the jobs may write 2.0 GiB",
         ),
         (
             "[a]\nrw=read\nsize=2m\nfilename=x\n",

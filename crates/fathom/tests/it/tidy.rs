@@ -124,31 +124,26 @@ const WAYS_TO_WRITE: [&str; 11] = [
 ];
 
 /// Where files are created or opened for writing, each with the reason why it is not an output of the user.
-const WRITERS: [(&str, &str, &str); 26] = [
+const WRITERS: [(&str, &str, &str); 25] = [
     (
         "fathom/src/app/streams.rs",
         ".write(true)",
         "named pipes in the private folder that it created",
     ),
     (
-        "fathom/src/durable/files.rs",
+        "fathom/src/durable/linux.rs",
         ".write(true)",
         "the files of the power-cut test, in a directory that it created",
     ),
     (
-        "fathom/src/durable/files.rs",
+        "fathom/src/durable/linux.rs",
         ".create_new(",
         "the files of the power-cut test replace no file",
     ),
     (
-        "fathom/src/durable/log_file.rs",
-        ".append(true)",
-        "the recorder's log; another file is refused before it is written",
-    ),
-    (
-        "fathom/src/durable/log_file.rs",
+        "fathom/src/durable/linux.rs",
         ".create(true)",
-        "the recorder's log",
+        "the recorder's log; another file is refused before it is written",
     ),
     (
         "fathom/src/durable/record.rs",
