@@ -77,9 +77,8 @@ pub(super) fn rate_shape(
     let alone = time_alone(evidence, depth);
     let servers = usual * alone.mean_ns / 1e9;
     // Alone, the I/Os of a medium that does not vary all take the same time; through a ceiling, those that find a token are faster.
-    let varies_alone = alone.p10_ns > 0.0
-        && alone.p90_ns <= MAX_SPREAD_OF_CEILING * alone.p10_ns
-        && alone.min_ns < MAX_MIN_OF_CEILING * alone.p10_ns;
+    let varies_alone =
+        takes_equal_times(&alone) && alone.min_ns < MAX_MIN_OF_CEILING * alone.p10_ns;
     let distance = (servers - servers.round()).abs();
     if varies_alone || distance > error_of_served(evidence) * servers {
         RateShape::Ceiling
@@ -88,6 +87,11 @@ pub(super) fn rate_shape(
     } else {
         RateShape::OfTarget
     }
+}
+
+/// Whether most I/Os of a probe take the same time.
+pub(super) fn takes_equal_times(probe: &DepthProbe) -> bool {
+    probe.p10_ns > 0.0 && probe.p90_ns <= MAX_SPREAD_OF_CEILING * probe.p10_ns
 }
 
 /// Relative error of the number of I/Os in service: the run ends with the I/Os of one depth.

@@ -267,13 +267,13 @@ fn control_group(evidence: &Evidence) -> Option<Diagnosis> {
         let unit = format!("{} of {kind} per second", bytes(limit.per_second));
         (unit, reached(limit) / limit.per_second as f64)
     };
-    let bound = queue::bound_of_depth(evidence);
-    if bound - 1.0 < disturbance::MIN_GAIN {
-        let group = format!(
+    if let Some(balanced) = balanced_limits(evidence, || {
+        format!(
             "A control group of this process allows {figure} on {}",
             limit.disk
-        );
-        return Some(balanced_limits(evidence, &group, bound));
+        )
+    }) {
+        return Some(balanced);
     }
     let is_held = share >= HELD_LIMIT_SHARE;
     let sentence = format!(
@@ -286,11 +286,16 @@ fn control_group(evidence: &Evidence) -> Option<Diagnosis> {
     Some(likely(LimitCause::ControlGroup, sentence, OUTSIDE_OF_GROUP))
 }
 
-/// A limit that is reached where the queue depth allows hardly more, `bound` times the rate: neither gains anything alone.
-fn balanced_limits(evidence: &Evidence, limit: &str, bound: f64) -> Diagnosis {
-    Diagnosis {
+/// A limit that is reached where the queue depth allows hardly more than the run does: neither gains anything alone.
+fn balanced_limits(evidence: &Evidence, limit: impl FnOnce() -> String) -> Option<Diagnosis> {
+    let bound = queue::bound_of_depth(evidence);
+    if bound - 1.0 >= disturbance::MIN_GAIN {
+        return None;
+    }
+    Some(Diagnosis {
         sentences: vec![format!(
-            "{limit}, and {} in flight reach {} per second at most: neither a higher limit nor more in flight alone gains {}.",
+            "{}, and {} in flight reach {} per second at most: neither a higher limit nor more in flight alone gains {}.",
+            limit(),
             rate(evidence.effective_depth()),
             rate(bound * queue::usual_rate(evidence)),
             percent(100.0 * disturbance::MIN_GAIN),
@@ -300,7 +305,7 @@ fn balanced_limits(evidence: &Evidence, limit: &str, bound: f64) -> Diagnosis {
             evidence.entry().depth * 2
         )),
         ..Diagnosis::default()
-    }
+    })
 }
 
 /// A limit of I/Os that the load stays below only because its own rate varies: with twice the depth, it is reached.
@@ -315,6 +320,15 @@ fn nearly_reached_limit(evidence: &Evidence) -> Option<Diagnosis> {
         (NEAR_LIMIT_SHARE * allowed..allowed).contains(&iops)
             && (REACHED_LIMIT_SHARE * allowed..=MAX_LIMIT_SHARE * allowed).contains(&deeper.iops)
     })?;
+    if let Some(balanced) = balanced_limits(evidence, || {
+        format!(
+            "A control group of this process allows {} per second on {}",
+            count(limit.per_second),
+            limit.disk
+        )
+    }) {
+        return Some(balanced);
+    }
     Some(likely(
         LimitCause::ControlGroup,
         format!(

@@ -4,9 +4,9 @@ use fathom_model::{Certainty, DepthProbe, Diagnosis, LimitCause};
 
 use super::ceiling::{
     MIN_INTERVALS_OF_USUAL_RATE, RateShape, ceiling, error_of_served, ios_alone, rate_shape,
-    served_at_once, time_alone,
+    served_at_once, takes_equal_times, time_alone,
 };
-use super::disturbance::{MIN_GAIN, is_used_up_beside_own_rate};
+use super::disturbance::is_used_up_beside_own_rate;
 use super::{Evidence, REACHED_LIMIT_SHARE, balanced_limits, fact, likely, planned_load};
 use crate::figures::{count, duration, percent, rate};
 use crate::members::Member;
@@ -47,13 +47,13 @@ pub(super) fn closed_loop(evidence: &Evidence) -> Diagnosis {
     }
     let mut diagnosis =
         by_probes(evidence, depth).unwrap_or_else(|| from_one_depth(evidence, depth, mean));
-    let bound = bound_of_depth(evidence);
-    if diagnosis.cause == LimitCause::Ceiling && bound - 1.0 < MIN_GAIN {
-        let ceiling = format!(
-            "The rate does not vary, as that of a ceiling of {} per second",
-            rate(usual_rate(evidence))
-        );
-        diagnosis = balanced_limits(evidence, &ceiling, bound);
+    if diagnosis.cause == LimitCause::Ceiling
+        && let Some(balanced) = balanced_limits(evidence, || {
+            let usual = rate(usual_rate(evidence));
+            format!("The rate does not vary, as that of a ceiling of {usual} per second")
+        })
+    {
+        diagnosis = balanced;
     }
     if let Some((engine, ignored)) = evidence.ignored_depth() {
         diagnosis.sentences.insert(
@@ -269,10 +269,13 @@ pub(super) fn bound_of_depth(evidence: &Evidence) -> f64 {
         return f64::INFINITY;
     }
     let alone = time_alone(evidence, depth);
-    // Where one I/O at a time reaches the limit already, all but the fastest ones wait for it.
-    let is_delayed = alone.ios < MIN_PROBE_IOS || alone.iops >= REACHED_LIMIT_SHARE * usual;
+    // Where one I/O at a time reaches the limit already, all but the fastest ones wait for it: also those of the run itself.
+    let is_delayed =
+        depth < 2.0 || alone.ios < MIN_PROBE_IOS || alone.iops >= REACHED_LIMIT_SHARE * usual;
     let (time_ns, error) = if is_delayed {
         (alone.min_ns, 0.0)
+    } else if takes_equal_times(&alone) {
+        (alone.mean_ns, 0.0)
     } else {
         (alone.mean_ns, 2.0 / (alone.ios as f64).sqrt())
     };

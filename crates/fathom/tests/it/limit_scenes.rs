@@ -55,6 +55,17 @@ fn a_ceiling_is_not_a_depth() {
         ("ceiling", "likely"),
         "A ceiling of about 3,000 per second",
     );
+    // One I/O of 200 us in flight could be 5,000 per second: most of the time of each is spent before the server, also where the mean
+    // rate is lower because this program did not run for a while.
+    check(
+        (
+            "limit(servers(count=1, service=200us), iops=814)",
+            &["at = '3s', stop_generator = '1500ms'"],
+        ),
+        "--ioengine=libaio --iodepth=1",
+        ("ceiling", "likely"),
+        "A ceiling of about 814 per second",
+    );
 }
 
 /// The plan is the limit where the target keeps up with it, also where this program did not run for a short time.
@@ -147,6 +158,16 @@ fn a_limit_of_the_control_group_is_named() {
         "--ioengine=libaio --iodepth=2",
         ("not_known", "not_known"),
         "allows 612 reads per second on a, and 2 in flight reach 625 per second at most",
+    );
+    // 16 I/Os of 1.6 ms in flight are 10,000 per second, so that a limit of 10,024 is not reached.
+    check(
+        (
+            "servers(count=32, service=1600us)",
+            &["at = '0s', limit_io = '/dev/a', lasts = '100s', iops = 10024"],
+        ),
+        "--ioengine=libaio --iodepth=16",
+        ("not_known", "not_known"),
+        "allows 10,024 reads per second on a, and 16 in flight reach 10,00",
     );
 }
 
