@@ -165,7 +165,7 @@ pub(crate) mod tests {
     #[test]
     fn hundreds_of_equal_pairs_of_closely_correlated_seconds() {
         const PHI: f64 = 0.8;
-        for (length, other, rounds) in [(60, 60, 300), (30, 30, 200), (30, 90, 200)] {
+        for (length, other, rounds) in [(60, 60, 800), (30, 30, 500), (30, 90, 400)] {
             let mut noise = Noise(2026);
             let (mut distinguished, mut seen) = (0, 0);
             for round in 0..rounds {

@@ -55,6 +55,8 @@ pub fn record(args: &DurableArgs) -> Result<Outcome, String> {
     let identity = args.tls.as_deref().map(identity).transpose()?;
     let world = Linux::world();
     let log = Arc::new(SharedLog::new(LogFile::open(world.files(), log)?));
+    // Who sees the port open may interrupt at once.
+    let interrupts = fathom_linux::interrupts();
     let listener = TcpListener::bind(address.as_str())
         .map_err(|error| format!("cannot listen on {address}: {error}"))?;
     let local = listener
@@ -73,7 +75,6 @@ pub fn record(args: &DurableArgs) -> Result<Outcome, String> {
             fingerprint_text(&identity.fingerprint())
         );
     }
-    let interrupts = fathom_linux::interrupts();
     let connections = Arc::new(AtomicUsize::new(0));
     while interrupts.load(Ordering::Relaxed) == 0 {
         match listener.accept() {

@@ -367,6 +367,7 @@ fn wrong_tokens_and_unreachable_recorders_are_refused() {
 }
 
 /// The recorder makes a certificate; the writer knows it by its fingerprint. The token is needed too.
+/// Regression 1477: a recorder that was interrupted as soon as its port was open ended by the signal.
 #[test]
 fn a_recorder_with_tls_is_known_by_its_fingerprint() {
     let mut recorder = Recorder::start();
