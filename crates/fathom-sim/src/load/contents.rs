@@ -6,17 +6,17 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use fathom_model::{BlockSizes, Bytes, Direction, Extent, Job, Plan};
+use fathom_model::{Bytes, Direction, Extent, Job, Plan};
 
+use super::disk::SECTOR_BYTES;
 use crate::device::{SimCompletion, SimOp, SimRequest, SimTime};
 use crate::machine::{Event, EventKind, FileTree, Node};
 
-const SECTOR: u64 = 512;
 /// Bytes that are stored together.
-const CHUNK: u64 = 4096;
+const CHUNK_BYTES: u64 = 4096;
 /// The most bytes that the writes of a plan may leave.
-const MAX_BYTES: u64 = 1 << 30;
-const GIB: f64 = (1_u64 << 30) as f64;
+const MAX_KEPT_BYTES: u64 = 1 << 30;
+const GIB_BYTES: f64 = (1_u64 << 30) as f64;
 
 /// What becomes of the bytes of a write that completes with success.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub(super) struct Contents {
 }
 
 struct Chunk {
-    bytes: [u8; CHUNK as usize],
+    bytes: [u8; CHUNK_BYTES as usize],
     /// Sectors that were written, one bit each.
     stored: u8,
 }
@@ -67,9 +67,9 @@ struct Corruption {
 
 /// The part of `range` within the chunk with this number, in bytes of the chunk.
 fn part_of(range: &Range<u64>, chunk: u64) -> Range<usize> {
-    let base = chunk * CHUNK;
-    let from = range.start.saturating_sub(base).min(CHUNK);
-    let to = range.end.saturating_sub(base).min(CHUNK);
+    let base = chunk * CHUNK_BYTES;
+    let from = range.start.saturating_sub(base).min(CHUNK_BYTES);
+    let to = range.end.saturating_sub(base).min(CHUNK_BYTES);
     from as usize..to as usize
 }
 
@@ -153,17 +153,20 @@ impl Contents {
         let mut rest = bytes;
         let mut at = offset;
         while !rest.is_empty() {
-            let start = (at % CHUNK) as usize;
-            let (now, later) = rest.split_at(rest.len().min(CHUNK as usize - start));
-            let chunk = self.chunks.entry((disk, at / CHUNK)).or_insert_with(|| {
-                Box::new(Chunk {
-                    bytes: [0; CHUNK as usize],
-                    stored: 0,
-                })
-            });
+            let start = (at % CHUNK_BYTES) as usize;
+            let (now, later) = rest.split_at(rest.len().min(CHUNK_BYTES as usize - start));
+            let chunk = self
+                .chunks
+                .entry((disk, at / CHUNK_BYTES))
+                .or_insert_with(|| {
+                    Box::new(Chunk {
+                        bytes: [0; CHUNK_BYTES as usize],
+                        stored: 0,
+                    })
+                });
             chunk.bytes[start..start + now.len()].copy_from_slice(now);
-            let sectors = start as u64 / SECTOR..(start + now.len()) as u64;
-            let last = (sectors.end - 1) / SECTOR;
+            let sectors = start as u64 / SECTOR_BYTES..(start + now.len()) as u64;
+            let last = (sectors.end - 1) / SECTOR_BYTES;
             (sectors.start..=last).for_each(|sector| chunk.stored |= 1 << sector);
             at += now.len() as u64;
             rest = later;
@@ -174,7 +177,7 @@ impl Contents {
         let mut bytes = vec![0; (range.end - range.start) as usize];
         for ((_, number), chunk) in self.chunks.range(chunks_of(disk, range)) {
             let part = part_of(range, *number);
-            let at = (number * CHUNK + part.start as u64 - range.start) as usize;
+            let at = (number * CHUNK_BYTES + part.start as u64 - range.start) as usize;
             bytes[at..at + part.len()].copy_from_slice(&chunk.bytes[part]);
         }
         bytes
@@ -186,11 +189,12 @@ impl Contents {
         let keys: Vec<(usize, u64)> = keys.collect();
         for key in keys {
             let part = part_of(range, key.1);
-            if part.len() == CHUNK as usize {
+            if part.len() == CHUNK_BYTES as usize {
                 self.chunks.remove(&key);
             } else if let Some(chunk) = self.chunks.get_mut(&key) {
                 chunk.bytes[part.clone()].fill(0);
-                let whole = (part.start as u64).div_ceil(SECTOR)..part.end as u64 / SECTOR;
+                let whole =
+                    (part.start as u64).div_ceil(SECTOR_BYTES)..part.end as u64 / SECTOR_BYTES;
                 whole.for_each(|sector| chunk.stored &= !(1 << sector));
             }
         }
@@ -203,7 +207,7 @@ impl Contents {
         let keys: Vec<u64> = keys.map(|((_, number), _)| *number).collect();
         for number in keys {
             let part = part_of(&range, number);
-            let start = number * CHUNK + part.start as u64;
+            let start = number * CHUNK_BYTES + part.start as u64;
             let part = start..start + part.len() as u64;
             let bytes = self.read(from.0, &part);
             self.write(to.0, to.1 + (start - from.1), &bytes);
@@ -224,7 +228,7 @@ impl Contents {
             let chunks = self.chunks.range_mut(chunks_of(disk, &range));
             for ((_, number), chunk) in chunks {
                 for at in part_of(&range, *number) {
-                    if chunk.stored & 1 << (at as u64 / SECTOR) != 0 {
+                    if chunk.stored & 1 << (at as u64 / SECTOR_BYTES) != 0 {
                         chunk.bytes[at] = !chunk.bytes[at];
                     }
                 }
@@ -235,8 +239,8 @@ impl Contents {
 
 /// The chunks that a range touches.
 fn chunks_of(disk: usize, range: &Range<u64>) -> Range<(usize, u64)> {
-    let first = range.start / CHUNK;
-    (disk, first)..(disk, range.end.div_ceil(CHUNK).max(first))
+    let first = range.start / CHUNK_BYTES;
+    (disk, first)..(disk, range.end.div_ceil(CHUNK_BYTES).max(first))
 }
 
 /// Whether the disks keep the data of this plan.
@@ -267,14 +271,14 @@ pub(super) fn check_amount(plan: &Plan, files: &FileTree) -> Result<(), String> 
     let total = parts
         .iter()
         .fold(0, |sum: u64, part| sum.saturating_add(part.1));
-    if total <= MAX_BYTES {
+    if total <= MAX_KEPT_BYTES {
         return Ok(());
     }
     Err(format!(
         "verify: the jobs may write {:.1} GiB, and simulated disks keep at most {:.0} GiB of data for a verification; lower size, \
          io_size or number_ios",
-        total as f64 / GIB,
-        MAX_BYTES as f64 / GIB
+        total as f64 / GIB_BYTES,
+        MAX_KEPT_BYTES as f64 / GIB_BYTES
     ))
 }
 
@@ -294,21 +298,13 @@ fn bytes_to_keep(job: &Job, files: &FileTree) -> u64 {
     if !(limits.time_based && limits.runtime.is_some()) {
         let loops = limits.loops.max(1);
         let amount = limits.io_size.map(|size| size.of(region).get());
-        let largest = u64::from(largest_write(job)).max(CHUNK);
+        let largest = u64::from(job.pattern.block_size[Direction::Write].max()).max(CHUNK_BYTES);
         let ios = limits.ios.map(|ios| ios.saturating_mul(largest));
         let amounts = [amount, ios].into_iter().flatten();
         let amounts = amounts.map(|amount| amount.saturating_mul(loops));
         least = amounts.fold(least, u64::min);
     }
     least
-}
-
-fn largest_write(job: &Job) -> u32 {
-    match &job.pattern.block_size[Direction::Write] {
-        BlockSizes::Fixed(size) => *size,
-        BlockSizes::Range { max, .. } => *max,
-        BlockSizes::Split(parts) => parts.iter().map(|part| part.0).max().unwrap_or(0),
-    }
 }
 
 #[cfg(test)]

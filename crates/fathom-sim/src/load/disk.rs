@@ -14,7 +14,8 @@ use crate::machine::{Event, EventKind, ForeignLoad, SimDisk};
 use crate::registry::Device;
 
 const SECOND: f64 = 1e9;
-const SECTOR: u64 = 512;
+/// The unit in which the kernel counts, and in which a device stores a write as a whole.
+pub(super) const SECTOR_BYTES: u64 = 512;
 
 /// A disk.
 pub(super) struct Disk {
@@ -444,16 +445,16 @@ impl Counts {
         let waited: SimTime = self.ops.iter().map(|op| op.waited(now)).sum();
         DiskCounters {
             read_ios: read.ios,
-            read_sectors: read.bytes / SECTOR,
+            read_sectors: read.bytes / SECTOR_BYTES,
             read_ticks: ticks(read),
             write_ios: write.ios,
-            write_sectors: write.bytes / SECTOR,
+            write_sectors: write.bytes / SECTOR_BYTES,
             write_ticks: ticks(write),
             in_flight: self.in_flight,
             io_ticks: self.busy(now) / MILLISECOND,
             time_in_queue: waited / MILLISECOND,
             discard_ios: trim.ios,
-            discard_sectors: trim.bytes / SECTOR,
+            discard_sectors: trim.bytes / SECTOR_BYTES,
             flush_ios: flush.ios,
             flush_ticks: ticks(flush),
             ..DiskCounters::default()

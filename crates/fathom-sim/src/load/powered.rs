@@ -8,19 +8,18 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
 use super::contents::{Contents, Fate};
-use super::disk::Disk;
+use super::disk::{Disk, SECTOR_BYTES};
 use super::world::id;
 use crate::device::{SimCompletion, SimOp, SimRequest, SimTime};
 use crate::machine::{DeviceCache, Event, SimDisk};
 
-const SECTOR: u64 = 512;
-/// The thread of the requests, in their identifiers.
-const THREAD: usize = 1;
+/// All requests are of this thread in their identifiers, which name a thread.
+const REQUEST_THREAD: usize = 1;
 
 /// A disk with a volatile cache.
 pub struct PoweredDisk {
     disk: Disk,
-    /// Its number in the machine.
+    /// The number of the disk in its machine.
     number: usize,
     cache: DeviceCache,
     media: Contents,
@@ -50,7 +49,7 @@ struct InFlight {
     request: SimRequest,
     fate: Fate,
     bytes: Vec<u8>,
-    /// Its place among all requests.
+    /// How many requests this disk had before this one.
     number: u32,
 }
 
@@ -79,7 +78,7 @@ impl PoweredDisk {
         self.advance(now);
         let number = self.next;
         self.next = number.wrapping_add(1);
-        let id = id::join(request.op, THREAD, number);
+        let id = id::join(request.op, REQUEST_THREAD, number);
         let request = SimRequest { id, ..request };
         let fate = self.disk.submit(now, request);
         let in_flight = InFlight {
@@ -244,8 +243,8 @@ impl PoweredDisk {
         } in lost
         {
             if request.op == SimOp::Write {
-                let sectors = bytes.len() as u64 / SECTOR + 1;
-                let stored = mix(seed ^ u64::from(number)) % sectors * SECTOR;
+                let sectors = bytes.len() as u64 / SECTOR_BYTES + 1;
+                let stored = mix(seed ^ u64::from(number)) % sectors * SECTOR_BYTES;
                 let stored = (stored as usize).min(bytes.len());
                 self.media
                     .write(self.number, request.offset, &bytes[..stored]);
@@ -267,7 +266,7 @@ mod tests {
     use super::*;
     use crate::registry::Library;
 
-    const US: u64 = 1000;
+    const MICROSECOND_NS: u64 = 1000;
 
     fn disk(cache: DeviceCache, events: &[Event]) -> PoweredDisk {
         let device = Library::new().build_text("servers(count=1, service=100us)", 1);
@@ -341,7 +340,7 @@ mod tests {
             let mut disk = disk(cache, &[]);
             let mut now = write(&mut disk, 0, 0, 1, false);
             now = write(&mut disk, now, 1024, 2, false);
-            assert_eq!(now, 200 * US);
+            assert_eq!(now, 200 * MICROSECOND_NS);
             now = carry_out(&mut disk, now, request(SimOp::Flush, 0, 0, false), &[]).0;
             now = write(&mut disk, now, 2048, 3, true);
             now = write(&mut disk, now, 3072, 4, false);
@@ -349,7 +348,11 @@ mod tests {
             let (_, found) = carry_out(&mut disk, now, read, &[]);
             let found = found.expect("good");
             assert_eq!((found[0], found[512], found[2559]), (1, 2, 3), "{cache:?}");
-            assert_eq!(after_cut(&mut disk, now + 100 * US), expected, "{cache:?}");
+            assert_eq!(
+                after_cut(&mut disk, now + 100 * MICROSECOND_NS),
+                expected,
+                "{cache:?}"
+            );
         }
     }
 
@@ -365,7 +368,7 @@ mod tests {
             let mut disk = disk(none, &[]);
             let now = write(&mut disk, 0, 0, 1, false);
             disk.submit(now, request(SimOp::Write, 0, 1024, false), &[2; 1024]);
-            disk.cut_power(now + 50 * US, seed);
+            disk.cut_power(now + 50 * MICROSECOND_NS, seed);
             let found = disk.stored(&(0..1024));
             let new = found.iter().filter(|byte| **byte == 2).count();
             assert!(found[..new].iter().all(|byte| *byte == 2) && new.is_multiple_of(512));
@@ -382,7 +385,7 @@ mod tests {
         let events = [
             Event::write_torn(at, 0, 1, 512),
             Event::write_lost(at, 0, 2),
-            Event::data_corrupted(Nanos::new(500 * US), 0, 2048..2049),
+            Event::data_corrupted(Nanos::new(500 * MICROSECOND_NS), 0, 2048..2049),
         ];
         let none = DeviceCache {
             bytes: 0,
@@ -396,7 +399,7 @@ mod tests {
         let read = request(SimOp::Read, 0, 4096, false);
         let (now, found) = carry_out(&mut disk, now, read, &[]);
         let found = found.expect("good");
-        assert_eq!((now, found[511], found[512]), (400 * US, 1, 0));
+        assert_eq!((now, found[511], found[512]), (400 * MICROSECOND_NS, 1, 0));
         assert_eq!((found[1024], found[2048]), (0, 3));
         let (_, found) = carry_out(&mut disk, now, read, &[]);
         assert_eq!(found.expect("good")[2048..2050], [!3, 3]);

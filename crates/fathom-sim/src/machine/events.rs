@@ -409,14 +409,14 @@ impl Event {
         Event { at, kind }
     }
 
-    /// Of I/O `number` of `disk`, a write, only the first `keep` bytes are stored.
+    /// I/O `number` of `disk` completes, and if it is a write, only its first `keep` bytes are stored.
     #[must_use]
     pub fn write_torn(at: Nanos, disk: usize, number: u64, keep: u64) -> Event {
         let kind = EventKind::WriteTorn { disk, number, keep };
         Event { at, kind }
     }
 
-    /// Of I/O `number` of `disk`, a write, nothing is stored.
+    /// I/O `number` of `disk` completes, and if it is a write, nothing of it is stored.
     #[must_use]
     pub fn write_lost(at: Nanos, disk: usize, number: u64) -> Event {
         let kind = EventKind::WriteLost { disk, number };

@@ -17,7 +17,7 @@ use fathom_tls::{Stream, Trust};
 use rustix::fs::{FallocateFlags, OFlags};
 use rustix::io::{Errno, ReadWriteFlags};
 
-use crate::durable::recorder::SILENCE;
+use crate::durable::recorder::MAX_SILENCE_TIME;
 use crate::durable::world::{Creates, Description, Entry, FileSystem, How, OpenFile, Wire, World};
 
 /// Time to connect.
@@ -116,8 +116,8 @@ pub fn random() -> Result<[u8; NONCE], String> {
 /// A connection that was made, with TLS if there is somebody to trust.
 fn open(tcp: TcpStream, host: &str, trust: Option<&Trust>) -> Result<Box<dyn Wire>, String> {
     tcp.set_nodelay(true)
-        .and_then(|()| tcp.set_read_timeout(Some(SILENCE)))
-        .and_then(|()| tcp.set_write_timeout(Some(SILENCE)))
+        .and_then(|()| tcp.set_read_timeout(Some(MAX_SILENCE_TIME)))
+        .and_then(|()| tcp.set_write_timeout(Some(MAX_SILENCE_TIME)))
         .map_err(|error| format!("recorder {host}: {error}"))?;
     let Some(trust) = trust else {
         return Ok(Box::new(Stream::plain(tcp)));

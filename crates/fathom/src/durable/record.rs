@@ -29,7 +29,7 @@ const MAX_CONNECTIONS: usize = 16;
 /// Time for the proof of the token.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time without a message after which a writer is gone; it sends one every second.
-const SILENCE: Duration = Duration::from_secs(30);
+const MAX_SILENCE_TIME: Duration = Duration::from_secs(30);
 /// Time for the first byte of TLS.
 const TLS_TIMEOUT: Duration = Duration::from_secs(3);
 /// The name in a certificate of its own.
@@ -169,7 +169,7 @@ pub fn create_secret(
 fn accept(tcp: TcpStream, identity: Option<&Identity>) -> Result<Option<Stream>, WireError> {
     tcp.set_nonblocking(false)?;
     tcp.set_nodelay(true)?;
-    tcp.set_write_timeout(Some(SILENCE))?;
+    tcp.set_write_timeout(Some(MAX_SILENCE_TIME))?;
     let Some(identity) = identity else {
         tcp.set_read_timeout(Some(HANDSHAKE_TIMEOUT))?;
         return Ok(Some(Stream::plain(tcp)));
@@ -216,7 +216,7 @@ pub fn serve(
         return Err(WireError::WrongToken);
     };
     stream.write_all(&decision)?;
-    stream.set_read_timeout(Some(SILENCE))?;
+    stream.set_read_timeout(Some(MAX_SILENCE_TIME))?;
     Connection {
         world,
         reader: BufReader::with_capacity(256 << 10, stream.copy()?),

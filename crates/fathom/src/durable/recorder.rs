@@ -17,7 +17,7 @@ use crate::durable::read_small;
 use crate::durable::world::{Crew, Wire, World, lock};
 
 /// Time without an answer after which the recorder is lost.
-pub const SILENCE: Duration = Duration::from_secs(15);
+pub const MAX_SILENCE_TIME: Duration = Duration::from_secs(15);
 /// A message is sent at least this often.
 const PING_INTERVAL: Duration = Duration::from_secs(1);
 /// Acknowledgements in one message.

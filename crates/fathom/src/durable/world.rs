@@ -13,7 +13,7 @@ use fathom_tls::Trust;
 
 /// A host.
 pub trait World: Send + Sync {
-    /// Its clock, which also starts threads.
+    /// The clock of the host, which also starts threads.
     fn clock(&self) -> &dyn Clock;
 
     /// Its files.

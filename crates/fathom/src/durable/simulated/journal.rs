@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 /// Records begin at multiples of this, bytes.
-const SECTOR: usize = 512;
+const SECTOR_BYTES: usize = 512;
 const MAGIC: &str = "fathom-journal";
 
 /// What the journal says of a file.
@@ -98,7 +98,7 @@ pub fn record(epoch: u64, number: u64, changes: &[Change]) -> Vec<u8> {
     let hash = hash(epoch, number, &text);
     let mut bytes = format!("{MAGIC} {epoch} {number} {} {hash:016x}\n", text.len()).into_bytes();
     bytes.extend(text.bytes());
-    bytes.resize(bytes.len().next_multiple_of(SECTOR), 0);
+    bytes.resize(bytes.len().next_multiple_of(SECTOR_BYTES), 0);
     bytes
 }
 
@@ -116,7 +116,10 @@ pub fn replay(journal: &[u8]) -> Option<(u64, u64, Tables, u64)> {
 }
 
 fn parse(bytes: &[u8], epoch: Option<u64>, number: u64) -> Option<(u64, Vec<Change>, usize)> {
-    let line = bytes.get(..SECTOR)?.split(|byte| *byte == b'\n').next()?;
+    let line = bytes
+        .get(..SECTOR_BYTES)?
+        .split(|byte| *byte == b'\n')
+        .next()?;
     let line = std::str::from_utf8(line).ok()?;
     let mut words = line.strip_prefix(MAGIC)?.split_whitespace();
     let (found, own): (u64, u64) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
@@ -128,7 +131,11 @@ fn parse(bytes: &[u8], epoch: Option<u64>, number: u64) -> Option<(u64, Vec<Chan
         return None;
     }
     let changes: Option<Vec<Change>> = text.lines().map(change_of).collect();
-    Some((found, changes?, (start + length).next_multiple_of(SECTOR)))
+    Some((
+        found,
+        changes?,
+        (start + length).next_multiple_of(SECTOR_BYTES),
+    ))
 }
 
 fn change_of(line: &str) -> Option<Change> {

@@ -99,7 +99,7 @@ struct Lab {
 /// What becomes of the program of the writer.
 #[derive(Default)]
 struct Program {
-    /// Its result; none when the power was cut.
+    /// What the program returned; `None` when its power was cut before its end.
     result: Mutex<Option<Result<Outcome, String>>>,
     ended: Arc<Bell>,
 }

@@ -29,7 +29,7 @@ const MAX_REQUEST: u64 = 1 << 20;
 /// The file system while it is mounted.
 pub struct Volume {
     disk: Arc<WaitingDisk>,
-    /// Of the disk when it was mounted.
+    /// Power cuts that the disk had had when the volume was mounted.
     cuts: u64,
     capacity: u64,
     state: Mutex<State>,

@@ -19,7 +19,7 @@ use super::volume::Volume;
 use super::wire::{Network, pair};
 use crate::durable::log_file::SharedLog;
 use crate::durable::record::serve;
-use crate::durable::recorder::SILENCE;
+use crate::durable::recorder::MAX_SILENCE_TIME;
 use crate::durable::world::{Creates, Description, Entry, FileSystem, How, OpenFile, Wire, World};
 use crate::print::eprint_line;
 
@@ -97,7 +97,7 @@ impl World for SimWorld {
         }
         let clocks = [&self.clock, &recorder.world.clock];
         let [own, other] = pair(clocks, &recorder.network);
-        own.set_read_timeout(Some(SILENCE))
+        own.set_read_timeout(Some(MAX_SILENCE_TIME))
             .map_err(|error| fail(&error.to_string()))?;
         let host = Arc::clone(recorder);
         let body = move || {
