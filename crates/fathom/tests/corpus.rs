@@ -1,5 +1,6 @@
-//! The committed corpus of the fuzz targets, run with a stable compiler: every input returns
-//! quickly and in little memory. In a program of its own, whose peak memory it looks at.
+//! The committed corpus of the fuzz targets, run with a stable compiler: every input returns, and in
+//! little memory. In a program of its own, whose peak memory it looks at. How long an input takes
+//! depends on the machine; the suite for measurements looks at that.
 
 // The module belongs to the fuzzer; its items need no documentation here.
 #[allow(dead_code, reason = "the fuzzer calls the targets by their names")]
@@ -7,22 +8,9 @@
 mod targets;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
-
-/// Limits for each input: a second and 256 MiB, as configured for the fuzzer.
-const MAX_TIME: Duration = Duration::from_secs(1);
+/// Limit for each input: 256 MiB, as configured for the fuzzer.
 const MAX_MEMORY_KIB: u64 = 256 << 10;
-
-/// CPU time of this thread, which other programs do not affect.
-fn cpu_time() -> Duration {
-    let now = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(
-        now.tv_sec.unsigned_abs(),
-        u32::try_from(now.tv_nsec).expect("below a second"),
-    )
-}
 
 fn inputs(name: &str) -> Vec<PathBuf> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -50,16 +38,12 @@ fn peak_kib() -> u64 {
 }
 
 #[test]
-fn every_corpus_input_returns_quickly() {
+fn every_corpus_input_returns_in_little_memory() {
     for (name, target) in targets::TARGETS {
         let inputs = inputs(name);
         assert!(inputs.len() >= 10, "{name} has {} inputs", inputs.len());
         for input in inputs {
-            let bytes = std::fs::read(&input).expect("an input");
-            let before = cpu_time();
-            target(&bytes);
-            let took = cpu_time() - before;
-            assert!(took < MAX_TIME, "{} took {took:?}", input.display());
+            target(&std::fs::read(&input).expect("an input"));
         }
     }
     assert!(peak_kib() < MAX_MEMORY_KIB, "{} KiB", peak_kib());

@@ -16,6 +16,7 @@ mod blame;
 #[path = "../it/common/mod.rs"]
 #[allow(dead_code, reason = "the gate uses the rest")]
 mod common;
+mod corpus;
 mod device;
 mod device_time;
 mod devices;
@@ -44,6 +45,9 @@ mod serve_support;
 mod staged;
 mod stall;
 mod table;
+#[path = "../../../../fuzz/src/targets.rs"]
+#[allow(dead_code, reason = "the fuzzer calls the targets by their names")]
+mod targets;
 mod why;
 
 use std::path::PathBuf;
@@ -52,7 +56,7 @@ use std::process::ExitCode;
 use scene::{MIN_ATTEMPTS, Scene, judge};
 
 /// All scenes, in the order in which they run.
-const SCENES: [&[Scene]; 22] = [
+const SCENES: [&[Scene]; 23] = [
     known_answers::SCENES,
     stall::SCENES,
     findings::SCENES,
@@ -73,6 +77,7 @@ const SCENES: [&[Scene]; 22] = [
     serve::SCENES,
     device::SCENES,
     instructions::SCENES,
+    corpus::SCENES,
     overhead::SCENES,
     why::SCENES,
 ];
