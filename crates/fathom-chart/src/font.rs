@@ -19,6 +19,26 @@ static FACES: LazyLock<[Face<'static>; 2]> = LazyLock::new(|| {
     FONTS.map(|font| Face::parse(font, 0).expect("the font is part of the program"))
 });
 
+/// Advances of the glyphs of ASCII, regular and bold: a chart measures thousands of texts, and looking a glyph up in the font reads
+/// several of its tables.
+static ASCII_ADVANCES: LazyLock<[[Option<u16>; 128]; 2]> = LazyLock::new(|| {
+    [false, true]
+        .map(|bold| std::array::from_fn(|code| look_up_advance(char::from(code as u8), bold)))
+});
+
+/// The advance of the glyph of a character, in units of the font.
+fn advance(c: char, bold: bool) -> Option<u16> {
+    match ASCII_ADVANCES[usize::from(bold)].get(c as usize) {
+        Some(advance) => *advance,
+        None => look_up_advance(c, bold),
+    }
+}
+
+fn look_up_advance(c: char, bold: bool) -> Option<u16> {
+    let face = face(bold);
+    face.glyph_hor_advance(face.glyph_index(c)?)
+}
+
 fn face(bold: bool) -> &'static Face<'static> {
     &FACES[usize::from(bold)]
 }
@@ -26,14 +46,9 @@ fn face(bold: bool) -> &'static Face<'static> {
 /// Width of one line of text in pixels at `size` pixels per em. A missing glyph is one em wide: the
 /// script measures a Chinese character to get the line height.
 pub(crate) fn width(text: &str, size: f32, bold: bool) -> f32 {
-    let face = face(bold);
-    let scale = size / f32::from(face.units_per_em());
+    let scale = size / f32::from(face(bold).units_per_em());
     text.chars()
-        .map(|c| {
-            face.glyph_index(c)
-                .and_then(|glyph| face.glyph_hor_advance(glyph))
-                .map_or(size, |advance| f32::from(advance) * scale)
-        })
+        .map(|c| advance(c, bold).map_or(size, |advance| f32::from(advance) * scale))
         .sum()
 }
 

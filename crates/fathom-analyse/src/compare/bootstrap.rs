@@ -90,20 +90,16 @@ impl<'a> Draws<'a> {
     /// The median of what was drawn; the mean of the two middle values of an even number.
     fn median(&self) -> f64 {
         let count = self.counts.len();
-        let upper = self.nth(count / 2);
-        if count % 2 == 1 {
-            return upper;
-        }
-        f64::midpoint(self.nth(count / 2 - 1), upper)
-    }
-
-    /// The value at this position of what was drawn, in order.
-    fn nth(&self, position: usize) -> f64 {
-        let mut before = 0;
+        let (lower, upper) = ((count - 1) / 2, count / 2);
+        let (mut drawn, mut first) = (0, f64::NAN);
         for (value, count) in self.sorted.iter().zip(&self.counts) {
-            before += count;
-            if before > position {
-                return *value;
+            let before = drawn;
+            drawn += count;
+            if before <= lower && lower < drawn {
+                first = *value;
+            }
+            if upper < drawn {
+                return f64::midpoint(first, *value);
             }
         }
         f64::NAN

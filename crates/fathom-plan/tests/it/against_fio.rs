@@ -245,14 +245,26 @@ fn the_same_lines_are_accepted() {
         return;
     }
     let directory = Directory::new("accept");
+    let section = |line: &str| format!("[j]\nioengine=null\n{line}\n");
+    let ours = |line: &str| {
+        Machine::default()
+            .with_file("job.fio", &section(line))
+            .plan(Fio, &["--parse-only", "job.fio"])
+    };
+    let accepts = |text: &str| directory.fio(text, &["--parse-only"]).status.success();
+    let lines = LINES
+        .iter()
+        .filter(|line| !KNOWN.iter().any(|(known, _)| known == *line));
+    let (accepted, mut unclear): (Vec<&str>, Vec<&str>) =
+        lines.copied().partition(|line| ours(line).is_ok());
+    // fio starts in a sixth of a second: one start tells that it accepts all of these.
+    if !accepts(&accepted.iter().copied().map(section).collect::<String>()) {
+        unclear.extend(accepted);
+    }
     let mut different = Vec::new();
-    for line in LINES {
-        let text = format!("[j]\nioengine=null\n{line}\n");
-        let theirs = directory.fio(&text, &["--parse-only"]).status.success();
-        let ours = Machine::default()
-            .with_file("job.fio", &text)
-            .plan(Fio, &["--parse-only", "job.fio"]);
-        if theirs != ours.is_ok() && !KNOWN.iter().any(|(known, _)| known == line) {
+    for line in unclear {
+        let (theirs, ours) = (accepts(&section(line)), ours(line));
+        if theirs != ours.is_ok() {
             different.push(format!(
                 "{line}: fio {theirs}, here {}",
                 ours.err()

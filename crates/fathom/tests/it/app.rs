@@ -710,7 +710,7 @@ fn less_memory_means_more_reads() {
         return skip("PostgreSQL is not installed");
     }
     let place = place();
-    let line = "postgres PATH --scale=5 --clients=2 --runtime=3s --warmup=1s --transaction=select-only --memory=100%,6% --json --no-store";
+    let line = "postgres PATH --scale=5 --clients=2 --runtime=1s --warmup=1s --transaction=select-only --memory=100%,6% --json --no-store";
     let done = app(line, place.path());
     if done.err.contains("cannot limit the memory") {
         return skip("no group with the memory controller can be created here");

@@ -103,7 +103,7 @@ fn load(personality: &str, device: &FaultDevice, engine: &str, depth: u32) -> Js
     );
     let mut command = program(split_args(&line));
     command.arg(filename_arg(&device.path()));
-    start(command).finish().expect(0).json()
+    start(command).finish().expect_measured().json()
 }
 
 /// Regression 0429: clat was 3 us on a device of 500 us, because it began after a submission in which the thread was preempted.

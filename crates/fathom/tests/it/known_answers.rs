@@ -33,7 +33,7 @@ fn a_latency_is_never_less_than_that_of_the_device() {
              --number_ios=160 --output-format=json"
         )));
         command.arg(filename_arg(&device.path()));
-        let json = start(command).finish().expect(0).json();
+        let json = start(command).finish().expect_measured().json();
         assert_eq!(json.number("/jobs/0/read/total_ios"), 160.0);
         let own = logged_reads(&device);
         // The inspection of the target reads as well.
@@ -70,7 +70,7 @@ fn a_commit_takes_its_write_and_its_flush() {
              --number_ios=100 --norandommap --output-format=json,normal {rate}"
         )));
         command.arg(filename_arg(&device.path()));
-        let ran = start(command).finish().expect(0);
+        let ran = start(command).finish().expect_measured();
         let log = device.log();
         device.set_latency(Latency::default());
         let flushes = log.iter().filter(|entry| entry.op == Op::Sync);

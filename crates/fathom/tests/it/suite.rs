@@ -763,12 +763,10 @@ iodepth=4
         scratch.path().display()
     );
     let out = fathom(suite(&format!("{line} --json"))).out;
-    // Steps: each alone, stage 2, limited, joining. The kernel gives a slice of 0.1 s at once, of the 3 s of a step.
+    // Steps: each alone, stage 2, limited, joining. The kernel gives a slice of 0.1 s at once. The figures are those of the time in which
+    // both tenants ran: on a busy machine less than the 3 s of a step, but more than a slice. The suite for measurements judges the rate.
     let limited = document(&out).number("/steps/3/tenants/0/iops");
-    assert!(
-        limited > 0.0 && limited <= 200.0 * (1.0 + 0.1 / 3.0),
-        "{limited}: {out}"
-    );
+    assert!(limited > 0.0 && limited <= 2.0 * 200.0, "{limited}: {out}");
     for bug in ["SUMMARY_DISAGREES", "NOT_CONSERVED"] {
         assert!(!out.contains(bug), "{bug}: {out}");
     }

@@ -285,14 +285,14 @@ fn raid_members_and_partition_tables_need_their_code() {
             .iter()
             .for_each(|(place, bytes)| file.write_all_at(bytes, *place).expect("magic"));
         let device = Loop::over(&image);
-        let before = device.hash();
+        let before = device.contents();
         let refusal = open_target(&device.path, &writes(), &[], None)
             .expect_err("no code")
             .to_string();
         assert!(refusal.contains(&kind.to_string()), "{refusal}");
         let shown = format!("--destroy={}", code(&device.path));
         assert!(refusal.contains(&shown), "{refusal}");
-        assert_eq!(before, device.hash());
+        assert_eq!(before, device.contents());
         permitted(&device.path, &image);
     }
 }
@@ -305,20 +305,20 @@ fn an_unmounted_file_system_needs_its_code_and_a_backup() {
     let directory = Directory::new();
     let device = with_ext4(&directory, "image");
     let (before, original) = (
-        device.hash(),
+        device.contents(),
         std::fs::read(&device.image).expect("readable"),
     );
     let codes = [code(&device.path)];
     assert!(open_target(&device.path, &writes(), &[], None).is_err());
     let nowhere = open_target(&device.path, &writes(), &codes, None).expect_err("no backup");
     assert!(matches!(nowhere, HoldError::BackupRequired(_)), "{nowhere}");
-    assert_eq!(before, device.hash());
+    assert_eq!(before, device.contents());
 
     let ends = directory.path("ends");
     let held = open_target(&device.path, &writes(), &codes, Some(&ends)).expect("code and backup");
     overwrite(&held);
     held.release().expect("released");
-    assert_ne!(before, device.hash());
+    assert_ne!(before, device.contents());
     let saved = std::fs::read(&ends).expect("the backup");
     let mib = 1 << 20;
     assert!(
@@ -333,7 +333,7 @@ fn an_unmounted_file_system_needs_its_code_and_a_backup() {
             .replace("of=D", &format!("of={}", device.path.display())));
     }
     run(&format!("sync {}", device.path.display()));
-    assert_eq!(before, device.hash());
+    assert_eq!(before, device.contents());
 }
 
 #[test]
@@ -407,7 +407,7 @@ fn code_of_another_device_and_of_another_state() {
     let (one, two) = (blank(&directory, "one", 8), blank(&directory, "two", 8));
     let (first, second) = (code(&one.path), code(&two.path));
     assert_ne!(first, second, "two blank devices of one size");
-    let before = two.hash();
+    let before = two.contents();
     let refusal = open_target(&two.path, &writes(), &[first], None).expect_err("another's code");
     assert!(
         refusal
@@ -415,7 +415,7 @@ fn code_of_another_device_and_of_another_state() {
             .contains("does not match the current code of this target"),
         "{refusal}"
     );
-    assert_eq!(before, two.hash());
+    assert_eq!(before, two.contents());
     permitted(&two.path, &two.image);
     assert!(
         open_target(&two.path, &writes(), &[second], None).is_err(),
@@ -508,12 +508,12 @@ fn the_code_of_a_device_changes_with_its_middle() {
         device.path.display()
     ));
     assert_ne!(before, code(&device.path));
-    let contents = device.hash();
+    let contents = device.contents();
     let error = open_target(&device.path, &writes(), &[before], None)
         .expect_err("the code of other contents")
         .to_string();
     assert!(error.contains("does not match the current code"), "{error}");
-    assert_eq!(contents, device.hash());
+    assert_eq!(contents, device.contents());
     permitted(&device.path, &device.image);
 }
 

@@ -31,7 +31,7 @@ fn owner(path: &Path) -> Owner {
 fn foreign_content_needs_its_code() {
     let directory = Directory::new();
     let path = foreign(&directory, "data");
-    let before = hash(&path);
+    let before = contents(&path);
     let refusal = open_target(&path, &growing(), &[], None)
         .expect_err("no code")
         .to_string();
@@ -48,7 +48,7 @@ fn foreign_content_needs_its_code() {
         open_target(&path, &growing(), &[code(&other)], None).is_err(),
         "another file's code"
     );
-    assert_eq!(before, hash(&path));
+    assert_eq!(before, contents(&path));
     permitted(&path, &path);
     assert_eq!(owner(&path), Owner::Ours);
     assert!(
@@ -435,7 +435,7 @@ fn a_backup_without_room_leaves_nothing_behind() {
         &format!("umount {}", at.display()),
     );
     let backup = at.join("backup");
-    let before = device.hash();
+    let before = device.contents();
     let error = open_target(
         &device.path,
         &writes(),
@@ -446,5 +446,5 @@ fn a_backup_without_room_leaves_nothing_behind() {
     .to_string();
     assert!(error.contains("save the first and last MiB"), "{error}");
     assert!(!backup.exists(), "the part that was written is removed");
-    assert_eq!(before, device.hash(), "nothing was written");
+    assert_eq!(before, device.contents(), "nothing was written");
 }

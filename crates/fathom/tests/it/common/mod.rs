@@ -171,6 +171,34 @@ impl Completed {
     }
 }
 
+impl Completed {
+    /// Panics unless the program measured its load to the end. How busy this machine is decides whether the load generator was
+    /// stopped for too large a part of a short run (F010), which makes the result invalid and the exit code 1. Nothing else may; tests in
+    /// virtual time state when F010 is reported and when it is not.
+    pub fn expect_measured(self) -> Completed {
+        let json = serde_json::Deserializer::from_str(&self.out)
+            .into_iter::<Value>()
+            .next();
+        let json = json.and_then(Result::ok);
+        let findings = json
+            .as_ref()
+            .and_then(|json| json.pointer("/fathom/findings"));
+        let findings = findings.and_then(Value::as_array);
+        let mut invalidating = findings
+            .into_iter()
+            .flatten()
+            .filter(|finding| finding["weight"] == "invalidates")
+            .peekable();
+        let code = i32::from(invalidating.peek().is_some());
+        assert!(
+            invalidating.all(|finding| finding["code"] == "GENERATOR_STALL"),
+            "{}",
+            self.out
+        );
+        self.expect(code)
+    }
+}
+
 /// A result document of `fathom run`, or of `fathom fio` for tests of fio's part only.
 pub struct Json(pub Value);
 
