@@ -14,6 +14,9 @@ use crate::machine::{Event, EventKind, ForeignLoad, SimDisk};
 use crate::registry::Device;
 
 const SECOND: f64 = 1e9;
+/// The response time of a request that the model completes at once, as a read of a page that was never written. Without it a closed loop
+/// would do any number of I/Os at one time, and never end.
+const MIN_RESPONSE_TIME: SimTime = 1000;
 /// The unit in which the kernel counts, and in which a device stores a write as a whole.
 pub(super) const SECTOR_BYTES: u64 = 512;
 
@@ -25,6 +28,8 @@ pub(super) struct Disk {
     stalls: Windows,
     /// What happens to single requests; most disks have none.
     effects: Option<Box<Effects>>,
+    /// Requests that the device completed at once, at the time of their response.
+    completed_at_once: Agenda<SimCompletion>,
     counts: Counts,
 }
 
@@ -48,6 +53,7 @@ impl Disk {
             device: disk.device,
             stalls: Windows::new(stalls),
             effects: effects.map(Box::new),
+            completed_at_once: Agenda::default(),
             counts: Counts::default(),
         }
     }
@@ -87,7 +93,23 @@ impl Disk {
     /// Gives a request to the device.
     fn pass_on(&mut self, now: SimTime, request: SimRequest) {
         self.counts.submitted(now, &request);
-        self.device.submit(self.device_time(now), request);
+        let time = self.device_time(now);
+        self.device.submit(time, request);
+        let is_due = self.device.next_event().is_some_and(|event| event <= time);
+        if is_due && self.stalls.end_at(now).is_none() {
+            self.delay_completions(now, time);
+        }
+    }
+
+    /// What the device completes at the time of a submission waits for the shortest response time.
+    #[cold]
+    fn delay_completions(&mut self, now: SimTime, device_time: SimTime) {
+        let mut done = Vec::new();
+        self.device.advance(device_time, &mut done);
+        for SimCompletion { id, failed, .. } in done {
+            let at = now.saturating_add(MIN_RESPONSE_TIME);
+            self.completed_at_once.complete(id, at, failed);
+        }
     }
 
     /// The time of the device, which stands still while the disk stalls.
@@ -97,15 +119,16 @@ impl Disk {
 
     /// The time of the device's next event; none if it never comes.
     fn next_device_event(&self) -> Option<SimTime> {
-        let event = self.device.next_event()?;
-        Some(self.stalls.time_after(event)).filter(|at| *at < SimTime::MAX)
+        let event = self.device.next_event();
+        let at = event.map(|event| self.stalls.time_after(event));
+        earlier(at, self.completed_at_once.next()).filter(|at| *at < SimTime::MAX)
     }
 
     /// The time of the next event.
     #[inline]
     pub fn next_event(&self) -> Option<SimTime> {
         if self.effects.is_none() && self.stalls.is_empty() {
-            return self.device.next_event();
+            return earlier(self.device.next_event(), self.completed_at_once.next());
         }
         let others = self.effects.as_ref().and_then(|effects| effects.next());
         earlier(self.next_device_event(), others)
@@ -114,11 +137,20 @@ impl Disk {
     /// Processes all events up to `now` and appends the completions of the generator.
     #[inline]
     pub fn advance(&mut self, now: SimTime, done: &mut Vec<SimCompletion>) {
-        let first = done.len();
         if self.effects.is_some() {
             return self.advance_with_effects(now, done);
         }
+        self.advance_device(now, done);
+    }
+
+    /// Processes the device's events up to `now`.
+    #[inline]
+    fn advance_device(&mut self, now: SimTime, done: &mut Vec<SimCompletion>) {
+        let first = done.len();
         self.device.advance(self.device_time(now), done);
+        while let Some((_, completion)) = self.completed_at_once.take(now) {
+            done.push(completion);
+        }
         for completion in &done[first..] {
             self.counts.completed(now, completion.id);
         }
@@ -127,10 +159,7 @@ impl Disk {
     fn advance_with_effects(&mut self, now: SimTime, done: &mut Vec<SimCompletion>) {
         while let Some(at) = self.next_event().filter(|at| *at <= now) {
             let first = done.len();
-            self.device.advance(self.device_time(at), done);
-            for completion in &done[first..] {
-                self.counts.completed(at, completion.id);
-            }
+            self.advance_device(at, done);
             let mut following = Vec::new();
             if let Some(effects) = &mut self.effects {
                 effects.completed(at, first, done, &mut following);

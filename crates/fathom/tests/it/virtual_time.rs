@@ -328,3 +328,28 @@ fn quick_takes_the_time_that_it_plans() {
     assert_eq!(elapsed_ms.ceil(), rows);
     assert!(1_000.0 + rows <= 10_000.0, "{rows} ms");
 }
+
+/// Regression 1478: a closed loop of reads that the model answers at once, as those of pages that were never written, did any number of I/Os
+/// at one time, and the command never ended. They take the shortest response time, 1 us.
+#[test]
+fn reads_that_take_no_time_end() {
+    let scratch = Scratch::new().expect("a directory");
+    let flash = "flash(capacity=64m, channels=2, chips_per_channel=1, dies_per_chip=1, planes=1, page=4k, pages_per_block=64, \
+                 read_time=60us, program_time=600us, erase_time=3ms, channel_rate=400MB/s, buffer_time=5us, buffer=256k, \
+                 power_loss_protection=on, over_provisioning=0.1, precondition=empty, garbage_collection=on)";
+    let neighbour =
+        "[[event]]\nat = \"0s\"\nforeign_reads = \"/dev/x\"\nlasts = \"1s\"\ndepth = 2\n";
+    for event in ["", neighbour] {
+        let machine = scratch.join("machine.toml");
+        let device =
+            format!("[[device]]\npath = \"/dev/x\"\nmodel = \"{flash}\"\nscratch = true\n\n");
+        std::fs::write(&machine, format!("{device}{event}")).expect("a machine");
+        let mut command = program(split_args(&format!(
+            "{RUN} --name=a {READS} --time_based --runtime=50ms"
+        )));
+        command.arg(format!("--machine={}", machine.display()));
+        let json = start(command).finish().expect(0).json();
+        assert_eq!(json.number("/jobs/0/read/total_ios"), 50_000.0, "{event}");
+        assert_eq!(json.number("/jobs/0/read/clat_ns/max"), 1_000.0, "{event}");
+    }
+}
