@@ -25,7 +25,7 @@ const ONE_HOST: ChartError = ChartError::Lacks(
     "a chart by host needs a run of several hosts: `fathom run --hosts` or `--ssh`",
 );
 const NO_INTERVALS: ChartError = ChartError::Lacks(
-    "these results have no intervals; of a run on several hosts the store keeps them: `fathom plot rN`",
+    "these results have no intervals; of a run on several hosts the store keeps them: `fathom plot rN -o FILE`",
 );
 
 /// The jobs of each host as one, in the order of the hosts. What they do not have in common is left out, so that the names of the

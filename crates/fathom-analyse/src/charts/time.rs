@@ -19,7 +19,7 @@ use crate::figures::{duration, holds_all_along};
 
 pub(super) const DERIVED: &str = "Each value is that of one interval: a rate is the completed amount divided by its length, percentiles are those of all \
     I/Os that completed in it (never percentiles of means). Of a long run the line is the median of the intervals of each window, and the band \
-    contains the middle 80 % of them; `fathom plot --smoothing=none` draws each interval. An interval in which nothing completed is zero.";
+    contains the middle 80 % of them; `fathom plot RESULT --smoothing=none -o FILE` draws each interval. An interval in which nothing completed is zero.";
 /// Limit of points in one line; more than a screen has columns of pixels.
 const POINTS: usize = 1_500;
 /// Limit of jobs whose events are shown.

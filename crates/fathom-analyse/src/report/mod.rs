@@ -183,7 +183,7 @@ fn of_one(
 fn more_charts(left_out: usize) -> Option<ReportBlock> {
     (left_out > 0).then(|| {
         ReportBlock::Note(format!(
-            "{} not drawn here; `fathom plot RESULT --chart=NAME` draws each, and its options --rw, --depth, --jobs and --block select.",
+            "{} not drawn here; `fathom plot RESULT --chart=NAME -o FILE` draws each, and its options --rw, --depth, --jobs and --block select.",
             if left_out == 1 {
                 "1 more chart is".to_owned()
             } else {

@@ -199,7 +199,7 @@ fn mistakes(text: &str, owners: &[&str]) -> Vec<String> {
 }
 
 /// The string literals of a source, without those of its tests.
-fn strings(source: &str) -> Vec<String> {
+pub fn strings(source: &str) -> Vec<String> {
     let source = source
         .split("#[cfg(test)]\nmod ")
         .next()
@@ -242,7 +242,7 @@ fn strings(source: &str) -> Vec<String> {
     found
 }
 
-fn files(directory: &Path, ending: &str, found: &mut Vec<PathBuf>) {
+pub fn files(directory: &Path, ending: &str, found: &mut Vec<PathBuf>) {
     let entries = std::fs::read_dir(directory).expect("a directory");
     for entry in entries {
         let path = entry.expect("readable").path();
@@ -254,7 +254,7 @@ fn files(directory: &Path, ending: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
-fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
         .canonicalize()
