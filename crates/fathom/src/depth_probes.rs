@@ -130,6 +130,8 @@ fn clone_job(plan: &Plan, n: u32) -> Job {
     let count = plan.jobs.len().max(1);
     let mut job = plan.jobs[n as usize % count].clone();
     let round = n / count as u32;
+    // The figures of all jobs are those of the probe.
+    job.group_reporting = true;
     job.number = n + 1;
     job.clone = n;
     job.pattern.seed = job.pattern.seed.wrapping_add(u64::from(round) << 32);

@@ -2,7 +2,9 @@
 
 use fathom_model::{DepthProbe, Diagnosis, Direction, LimitCause};
 
-use super::queue::{counts_of_whole_intervals, error_of_probe, median};
+use super::disturbance::flush_share;
+use super::queue::{counts_of_whole_intervals, error_of_probe, median, usual_rate};
+use super::target_parts::transfer_ns;
 use super::{Evidence, likely};
 use crate::figures::rate;
 use crate::summary_sentences::{concerns, value};
@@ -23,6 +25,8 @@ const MIN_SPREAD_OF_VARYING_TARGET: f64 = 5.0;
 const MEDIAN_DISTANCE_PER_DEVIATION: f64 = 0.6745;
 /// A rate of up to this many servers that is a whole number of them by chance is rare.
 const MAX_SERVERS_AS_FACT: f64 = 4.5;
+/// Fewer I/Os in an interval tell nothing of how their number varies, but that they all take the same time does.
+const MIN_IOS_OF_EVEN_INTERVAL: f64 = 25.0;
 /// I/Os at the edges of an interval.
 const MIN_DEVIATION_IOS: f64 = 2.0;
 /// What a probe of a tenth of a second may miss of a rate without variance: it ends with the wait for its last I/Os.
@@ -93,13 +97,16 @@ pub(super) fn rate_shape(
         };
     }
     let alone = time_alone(evidence, depth);
-    let servers = usual * alone.mean_ns / 1e9;
+    // What waits for a sync is in no server.
+    let synced = flush_share(evidence) * depth;
+    let servers = usual * alone.mean_ns / 1e9 + synced;
     // Alone, the I/Os of a medium that does not vary all take the same time; through a ceiling, those that find a token are faster.
     let varies_alone =
         takes_equal_times(&alone) && alone.min_ns < MAX_MIN_OF_CEILING * alone.p10_ns;
-    // The time of an I/O alone contains CPU time, and more of it where the hypervisor steals some.
+    // The time of an I/O alone contains that on its link, and CPU time, and more of it where the hypervisor steals some.
     let available = 1.0 - evidence.steal_percent.unwrap_or(0.0) / 100.0;
-    let least = usual * (alone.mean_ns - cpu_ns_per_io(evidence) / available.max(0.1)) / 1e9;
+    let before_servers = cpu_ns_per_io(evidence) / available.max(0.1) + transfer_ns(evidence);
+    let least = usual * (alone.mean_ns - before_servers) / 1e9 + synced;
     let error = error_of_served(evidence) * servers;
     let is_whole = (servers + error).floor() >= least - error;
     // What a buffer takes is faster than what the target can write, so that its time tells no number of servers.
@@ -208,7 +215,7 @@ fn of_run(evidence: &Evidence) -> DepthProbe {
     DepthProbe {
         depth: evidence.effective_depth() as u32,
         ios: clat.n,
-        iops: entry.little.iops,
+        iops: usual_rate(evidence),
         // The median, which a stop of this program does not change.
         mean_ns: value(clat, 50.0).map_or(clat.mean, |median| median as f64),
         min_ns: clat.min as f64,
@@ -222,6 +229,8 @@ fn of_run(evidence: &Evidence) -> DepthProbe {
 /// of their number, and half of the intervals by two thirds of that.
 fn is_rate_even(evidence: &Evidence) -> bool {
     usual_and_distance(evidence).is_some_and(|(usual, distance)| {
-        distance <= (MAX_DEVIATION_OF_CEILING * usual.sqrt()).max(MIN_DEVIATION_IOS)
+        // Of few I/Os in an interval, independent ones vary hardly more.
+        (usual >= MIN_IOS_OF_EVEN_INTERVAL || takes_equal_times(&of_run(evidence)))
+            && distance <= (MAX_DEVIATION_OF_CEILING * usual.sqrt()).max(MIN_DEVIATION_IOS)
     })
 }

@@ -153,7 +153,9 @@ fn from_even_rate(evidence: &Evidence, depth: f64, mean: f64) -> Option<Diagnosi
     if depth < 2.0 {
         return None;
     }
-    let is_filled = served >= depth * (1.0 - error_of_served(evidence));
+    // What waits for a sync is not in service.
+    let served_and_synced = served + flush_share(evidence) * depth;
+    let is_filled = served_and_synced >= depth * (1.0 - error_of_served(evidence));
     if is_filled && target_parts::is_split(evidence) {
         // Its requests are served, not its I/Os.
         return None;

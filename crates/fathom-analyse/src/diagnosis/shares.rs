@@ -36,7 +36,7 @@ fn shares(evidence: &Evidence, cause: LimitCause) -> Vec<(LimitCause, f64)> {
     };
     let of_time = |spans: Vec<_>| disturbance::total(&spans).as_secs_f64() / whole;
     take(LimitCause::HostCpu, of_time(disturbance::stops(evidence)));
-    take(
+    let running = take(
         LimitCause::TargetStall,
         of_time(disturbance::stalls(evidence)),
     );
@@ -48,9 +48,9 @@ fn shares(evidence: &Evidence, cause: LimitCause) -> Vec<(LimitCause, f64)> {
         let in_flight = evidence.entry().little.in_flight / depth;
         busy = take(LimitCause::ThinkTime, working - in_flight.min(working));
     }
-    // Of the time in flight, what an I/O takes alone, and the queue.
+    // What an I/O takes alone, at the usual rate while nothing stands still, and the queue.
     let alone = usual_rate(evidence) * time_alone(evidence, depth).mean_ns / 1e9 / depth;
-    let waiting = take(LimitCause::QueueDepth, busy * alone.min(1.0));
+    let waiting = take(LimitCause::QueueDepth, (running * alone).min(busy));
     let foreign = evidence.foreign_per_own_io;
     let own = take(LimitCause::Neighbour, waiting * foreign / (1.0 + foreign));
     // What waits for other I/Os of the run waits for the first cause, where that makes I/Os wait, or else for the target.

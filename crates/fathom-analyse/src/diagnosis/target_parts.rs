@@ -94,11 +94,16 @@ fn full_link(evidence: &Evidence) -> Option<Reason> {
 
 /// The share of the mean service time in which the bytes of an I/O cross the narrowest link.
 pub(super) fn transfer_share(evidence: &Evidence) -> f64 {
+    let mean_ns = evidence.entry().directions[evidence.main].clat.mean;
+    transfer_ns(evidence) / mean_ns.max(1.0)
+}
+
+/// The time in which the bytes of an I/O cross the narrowest link; 0 where none is known.
+pub(super) fn transfer_ns(evidence: &Evidence) -> f64 {
     let summary = &evidence.entry().directions[evidence.main];
-    evidence.parts.link.map_or(0.0, |link| {
-        let size = summary.bytes as f64 / summary.ios.max(1) as f64;
-        size * 1e9 / link.now.bytes_per_s as f64 / summary.clat.mean.max(1.0)
-    })
+    let size = summary.bytes as f64 / summary.ios.max(1) as f64;
+    let link = evidence.parts.link;
+    link.map_or(0.0, |link| size * 1e9 / link.now.bytes_per_s as f64)
 }
 
 /// The link takes so much of the response that without it more is gained than with twice the depth.
