@@ -1,11 +1,14 @@
 //! The entry point: converts a recording to findings.
 
-use fathom_model::{Diagnosis, DiskSummary, Entry, Finding, Findings, Recording, Weight};
+use fathom_model::{
+    Diagnosis, Direction, DiskSummary, Entry, Finding, Findings, Recording, Weight,
+};
 
 use crate::blame::blame_sheet;
 use crate::catalogue::{FindingKind, detectors};
+use crate::detectors::requests_resized::requests_per_io;
 use crate::detectors::{EntryContext, RunContext, detect, verdict};
-use crate::diagnosis::{Evidence, diagnose};
+use crate::diagnosis::{Evidence, TargetParts, diagnose};
 use crate::direction::bandwidth_share;
 use crate::disk::disk_summary;
 use crate::entry::entry;
@@ -127,7 +130,7 @@ pub fn findings_with(recording: &Recording, kinds: &[&FindingKind]) -> Findings 
     }
 }
 
-/// I/Os per second of the device of a run, in the direction with most I/Os, that were not from the run; 0 where that cannot be told.
+/// I/Os per second of the device of a run, that were not from the run; 0 where that cannot be told.
 #[must_use]
 pub fn foreign_ios_per_second(recording: &Recording) -> f64 {
     let members = entries(recording);
@@ -138,12 +141,9 @@ pub fn foreign_ios_per_second(recording: &Recording) -> f64 {
         entries: contexts(&figures, &members),
         disks: &disks,
     };
-    let moved = run.moved();
-    let main = moved.iter().max_by_key(|(_, moved)| moved.ios);
-    main.map_or(0.0, |(direction, moved)| {
-        let seconds = recording.elapsed.as_secs_f64().max(1e-9);
-        run.foreign_per_own_io(direction) * moved.ios as f64 / seconds
-    })
+    let own: u64 = run.moved().iter().map(|(_, moved)| moved.ios).sum();
+    let seconds = recording.elapsed.as_secs_f64().max(1e-9);
+    run.foreign_per_own_io() * own as f64 / seconds
 }
 
 fn disk_summaries(recording: &Recording) -> Vec<DiskSummary> {
@@ -180,13 +180,32 @@ fn diagnosis_of_entry(
         found,
         steal_percent: recording.host.steal_percent,
         stalls: &recording.stalls,
-        foreign_per_own_io: run.foreign_per_own_io(main),
+        foreign_per_own_io: run.foreign_per_own_io(),
+        parts: target_parts(run, main),
         probes: if run.entries.len() == 1 {
             &recording.depth_probes
         } else {
             &[]
         },
     }))
+}
+
+/// What the survey and the counters tell of the way to a target. Of several targets, none is the limit alone.
+fn target_parts<'a>(run: &RunContext<'a>, main: Direction) -> TargetParts<'a> {
+    let devices = match &run.recording.targets[..] {
+        [target] if target.others == 0 => run.devices(),
+        _ => Vec::new(),
+    };
+    let links = devices.iter().flat_map(|device| &device.before.links);
+    TargetParts {
+        link: links
+            .filter(|link| link.now.bytes_per_s > 0)
+            .min_by_key(|link| link.now.bytes_per_s),
+        array: devices
+            .iter()
+            .find_map(|device| device.before.array.as_ref()),
+        requests_per_io: requests_per_io(run, main).unwrap_or(1.0),
+    }
 }
 
 /// What is found on each host by itself, and between the hosts. Conditions of one host say nothing about another one.

@@ -32,6 +32,16 @@ pub enum LimitCause {
     Knee,
     /// More I/Os in flight complete fewer per second.
     TooDeep,
+    /// The link between the target and the host.
+    Link,
+    /// The target is the limit, because each write to an array with parity becomes several I/Os of its members.
+    RaidWritePenalty,
+    /// The target is the limit, because it moves data to free flash while it is written.
+    GarbageCollection,
+    /// The target is the limit, because the kernel splits each I/O into several requests.
+    Splitting,
+    /// The flushes between the writes.
+    Flush,
     /// A ceiling of the volume, the provider or a controller: a rate that is set rather than reached.
     Ceiling,
     /// A limit of the control group of this process.
@@ -62,6 +72,11 @@ impl LimitCause {
             LimitCause::Target => "target",
             LimitCause::Knee => "knee",
             LimitCause::TooDeep => "too_deep",
+            LimitCause::Link => "link",
+            LimitCause::RaidWritePenalty => "raid_write_penalty",
+            LimitCause::GarbageCollection => "garbage_collection",
+            LimitCause::Splitting => "splitting",
+            LimitCause::Flush => "flush",
             LimitCause::Ceiling => "ceiling",
             LimitCause::ControlGroup => "control_group",
             LimitCause::Neighbour => "neighbour",
@@ -104,6 +119,9 @@ impl Certainty {
 pub struct Diagnosis {
     /// The cause.
     pub cause: LimitCause,
+    /// The shares of the mean response of a closed loop that its parts have, which add up to 1; empty where they are not known. The
+    /// share of the queue depth is the time of an I/O that waits for nothing.
+    pub shares: Vec<(LimitCause, f64)>,
     /// How sure it is.
     pub certainty: Certainty,
     /// One or two sentences with the figures.

@@ -6,6 +6,8 @@
 //! identifiers of its own and combines their completions. Nothing reads a clock, so the same
 //! requests give the same completions.
 
+use fathom_model::LinkKind;
+
 /// Virtual time, nanoseconds since the start of the simulation.
 pub type SimTime = u64;
 
@@ -48,6 +50,39 @@ pub struct SimCompletion {
     pub failed: bool,
 }
 
+/// What a host that surveys a device learns of how it is built and connected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceSurvey {
+    /// The narrowest link to it of which the host knows the rate.
+    pub link: Option<SurveyedLink>,
+    /// Bytes of the largest request; larger I/Os are split.
+    pub max_request_bytes: Option<u64>,
+    /// The array that it is, if the host knows its members.
+    pub array: Option<SurveyedArray>,
+}
+
+/// A link of which the host knows the rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SurveyedLink {
+    /// Kind.
+    pub kind: LinkKind,
+    /// Bytes per second in one direction.
+    pub bytes_per_s: u64,
+}
+
+/// An array of which the host knows the members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SurveyedArray {
+    /// Its level, as the kernel names it: `raid5`.
+    pub level: &'static str,
+    /// Number of members.
+    pub members: u32,
+    /// Bytes on one member before the next.
+    pub chunk_bytes: u64,
+    /// Data of a full stripe.
+    pub stripe_bytes: u64,
+}
+
 /// A simulated device.
 ///
 /// The caller never goes back in time: the times given to [`SimDevice::submit`] and
@@ -56,6 +91,16 @@ pub struct SimCompletion {
 pub trait SimDevice: Send {
     /// Bytes of the device.
     fn capacity(&self) -> u64;
+
+    /// What the host knows of it.
+    fn survey(&self) -> DeviceSurvey {
+        DeviceSurvey::default()
+    }
+
+    /// Requests that the block layer of the host made by splitting, beyond those that were submitted, by [`SimOp`].
+    fn requests_added(&self) -> [u64; 4] {
+        [0; 4]
+    }
 
     /// Accepts a request at `now`. A device with a limited queue holds what does not fit; it never
     /// refuses.

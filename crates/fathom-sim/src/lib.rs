@@ -48,7 +48,10 @@ mod toml_file;
 
 pub use self::cache::{Cache, CacheCounts, CacheParameters, WritePolicy};
 pub use self::controller::{Batching, Controller, ControllerParameters};
-pub use self::device::{SimCompletion, SimDevice, SimOp, SimRequest, SimTime, closed_loop};
+pub use self::device::{
+    DeviceSurvey, SimCompletion, SimDevice, SimOp, SimRequest, SimTime, SurveyedArray,
+    SurveyedLink, closed_loop,
+};
 pub use self::error::{ModelError, ParameterError, Place};
 pub use self::flash::{Flash, FlashCounts, FlashParameters, MAPPED_PAGE, Precondition, SlcCache};
 pub use self::load::{

@@ -11,7 +11,9 @@
 use std::collections::VecDeque;
 
 use crate::agenda::{Agenda, earlier};
-use crate::device::{SimCompletion, SimDevice, SimOp, SimRequest, SimTime};
+use crate::device::{
+    DeviceSurvey, SimCompletion, SimDevice, SimOp, SimRequest, SimTime, SurveyedArray,
+};
 use crate::error::{ParameterError, require};
 use crate::members::{MemberCounts, Members};
 use crate::open_requests::OpenRequests;
@@ -1025,6 +1027,18 @@ impl Raid {
 }
 
 impl SimDevice for Raid {
+    fn survey(&self) -> DeviceSurvey {
+        DeviceSurvey {
+            array: Some(SurveyedArray {
+                level: self.level.name(),
+                members: self.members.len() as u32,
+                chunk_bytes: self.chunk,
+                stripe_bytes: self.chunk * self.data,
+            }),
+            ..DeviceSurvey::default()
+        }
+    }
+
     fn capacity(&self) -> u64 {
         self.capacity
     }

@@ -102,7 +102,14 @@ impl ProbedShape {
             job.limits.time_based = true;
             job.limits.ramp = Nanos::ZERO;
             job.limits.steady = None;
-            job.start.delay = (PAUSE_BEFORE_PROBE, PAUSE_BEFORE_PROBE);
+            // While a target is idle, its buffer takes up what the probe would have to wait for.
+            let takes_up = changes_target(job) && depth > 1;
+            let pause = if takes_up {
+                Nanos::ZERO
+            } else {
+                PAUSE_BEFORE_PROBE
+            };
+            job.start.delay = (pause, pause);
             job.accounting.logs = Logs::default();
             job.accounting.blame = false;
             job.accounting.clat_percentiles = true;
@@ -112,11 +119,19 @@ impl ProbedShape {
     }
 }
 
+/// Whether a job writes or trims.
+fn changes_target(job: &Job) -> bool {
+    let changes = [Direction::Write, Direction::Trim];
+    changes.iter().any(|way| job.pattern.traffic.uses(*way))
+}
+
 /// Clone `n` of the section: one of the plan, or one more with random numbers of its own.
 fn clone_job(plan: &Plan, n: u32) -> Job {
     let count = plan.jobs.len().max(1);
     let mut job = plan.jobs[n as usize % count].clone();
     let round = n / count as u32;
+    // The figures of all jobs are those of the probe.
+    job.group_reporting = true;
     job.number = n + 1;
     job.clone = n;
     job.pattern.seed = job.pattern.seed.wrapping_add(u64::from(round) << 32);
@@ -139,8 +154,7 @@ fn probed_shape(recording: &Recording) -> Option<ProbedShape> {
             && pace.latency.is_none()
     };
     let is_harmless = |job: &Job| {
-        let changes = [Direction::Write, Direction::Trim];
-        let reads_only = !changes.iter().any(|way| job.pattern.traffic.uses(*way));
+        let reads_only = !changes_target(job);
         // What the run left in the page cache would make a buffered probe faster.
         job.files.direct
             && job.verify.is_none()
@@ -180,7 +194,12 @@ fn missed_rate(job: &JobRecording) -> bool {
 /// waits for the last I/Os.
 fn rate_between_edges(entry: &Entry, time: Nanos) -> Option<f64> {
     let start = entry.series.first()?.start;
-    let filled = start + Nanos::new(2 * entry.little.mean_ns as u64);
+    let mut filled = start + Nanos::new(2 * entry.little.mean_ns as u64);
+    let wrote = entry.directions[Direction::Write].ios + entry.directions[Direction::Trim].ios > 0;
+    if wrote {
+        // A buffer may take the first ones.
+        filled = filled.max(start + Nanos::new(time.get() / 2));
+    }
     let longest = entry.series.iter().map(|interval| interval.length).max()?;
     let middle: Vec<&MergedInterval> = entry
         .series

@@ -11,6 +11,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
 
 use serde_json::Value;
 
@@ -22,6 +24,10 @@ const EQUAL_EFFECT_SHARE: f64 = 0.8;
 const MAX_EFFECT_AT_KNEE: f64 = 0.7;
 /// Scenes that are run unless `--scenes` sets their number.
 const DEFAULT_SCENES: u64 = 200;
+/// Threads that run scenes.
+const THREADS: usize = 2;
+/// Rounding of the shares of the mean response, which add up to 1.
+const MAX_ERROR_OF_SHARES: f64 = 1e-5;
 /// Time of each load, seconds.
 const RUN_TIME_S: u64 = 10;
 
@@ -36,7 +42,13 @@ enum Cause {
     ThinkTime,
     Neighbour,
     HostCpu,
+    Program,
     Stall,
+    Flush,
+    Link,
+    RaidWritePenalty,
+    GarbageCollection,
+    Splitting,
     None,
 }
 
@@ -51,7 +63,13 @@ impl Cause {
             Cause::ThinkTime => "think_time",
             Cause::Neighbour => "neighbour",
             Cause::HostCpu => "host_cpu",
+            Cause::Program => "program",
             Cause::Stall => "target_stall",
+            Cause::Flush => "flush",
+            Cause::Link => "link",
+            Cause::RaidWritePenalty => "raid_write_penalty",
+            Cause::GarbageCollection => "garbage_collection",
+            Cause::Splitting => "splitting",
             Cause::None => "none",
         }
     }
@@ -85,14 +103,56 @@ enum Neighbour {
     Iops(u32),
 }
 
+/// Syncs between writes.
+#[derive(Clone, Copy)]
+struct Syncs {
+    /// Writes for each.
+    every: u32,
+    /// Microseconds of each.
+    us: u32,
+}
+
+/// An array with parity, or without.
+#[derive(Clone, Copy)]
+struct Array {
+    level: &'static str,
+    members: u32,
+}
+
+/// A flash drive.
+#[derive(Clone, Copy)]
+struct Drive {
+    dies: u32,
+    mebibytes: u32,
+    /// What it holds at the start.
+    precondition: &'static str,
+    collects_garbage: bool,
+}
+
 /// A machine, a load, and what disturbs it.
 #[derive(Clone)]
 struct Scene {
     servers: u32,
     service_us: u32,
     is_exponential: bool,
+    /// Time that the bytes of an I/O take at a server, as a share of the service time.
+    bytes_share: f64,
+    /// An array of such servers.
+    array: Option<Array>,
+    /// A flash drive in place of the servers.
+    drive: Option<Drive>,
+    /// Bytes of an I/O, KiB.
+    block_kib: u32,
+    writes: bool,
     /// IOPS of the volume.
     ceiling: Option<u32>,
+    /// Bytes per second of the volume, thousands.
+    byte_ceiling: Option<u32>,
+    /// Bytes per second of the link, thousands.
+    link: Option<u32>,
+    /// The largest request, KiB.
+    largest_kib: Option<u32>,
+    syncs: Option<Syncs>,
     depth: u32,
     /// Jobs of a synchronous engine, whose number is the depth.
     is_synchronous: bool,
@@ -100,6 +160,12 @@ struct Scene {
     think_us: Option<u32>,
     group_iops: Option<u32>,
     neighbour: Option<Neighbour>,
+    /// Nanoseconds of CPU time for each I/O.
+    cpu_ns: Option<u32>,
+    /// What happens to the CPU from 2 s on: the key of the event with its value.
+    cpu_event: Option<(&'static str, &'static str)>,
+    /// Tasks wait for memory, and the load does not.
+    has_memory_pressure: bool,
     /// Milliseconds in which the load generator does not run.
     stop_ms: Option<u32>,
     /// Milliseconds in which the device serves nothing.
@@ -107,14 +173,20 @@ struct Scene {
 }
 
 impl Scene {
-    /// The rate that the device can do, per second.
+    /// Microseconds of an I/O at a server.
+    fn time_us(&self) -> f64 {
+        f64::from(self.service_us) * (1.0 + self.bytes_share)
+    }
+
+    /// The rate that the idle device can do, per second, without limits.
     fn capacity(&self) -> f64 {
-        f64::from(self.servers) * 1e6 / f64::from(self.service_us)
+        let members = self.array.map_or(1, |array| array.members);
+        f64::from(self.servers * members) * 1e6 / self.time_us()
     }
 
     /// The rate of the closed loop on the idle device, per second.
     fn closed_rate(&self) -> f64 {
-        let by_depth = f64::from(self.depth) * 1e6 / f64::from(self.service_us);
+        let by_depth = f64::from(self.depth) * 1e6 / self.time_us();
         let ceiling = self.ceiling.map_or(f64::INFINITY, f64::from);
         by_depth.min(self.capacity()).min(ceiling)
     }
@@ -123,71 +195,188 @@ impl Scene {
         let servers = random.choose(&[1, 1, 2, 4, 8, 16, 32, 64]);
         // At most 20,000 I/Os per second, so that a scene takes a fraction of a second.
         let shortest_us = (servers * 1_000_000 / 20_000).max(100);
+        // In five scenes of eight as many I/Os are in flight as there are servers: neither the depth nor the target gains anything alone.
+        let is_balanced = random.next() % 8 < 5;
+        let depths = [1, 2, 4, 8, 16, 32, 64];
         let mut scene = Scene {
             servers,
             service_us: shortest_us * random.choose(&[1, 1, 2, 5]),
             is_exponential: random.choose(&[false, false, true]),
+            bytes_share: 0.0,
+            array: None,
+            drive: None,
+            block_kib: 4,
+            writes: random.next().is_multiple_of(4),
             ceiling: None,
-            // As many as servers in one scene of six: there, neither the depth nor the target gains anything alone.
-            depth: match random.next() % 6 {
-                0 => servers,
-                _ => random.choose(&[1, 2, 4, 8, 16, 32, 64]),
+            byte_ceiling: None,
+            link: None,
+            largest_kib: None,
+            syncs: None,
+            depth: if is_balanced {
+                servers
+            } else {
+                random.choose(&depths)
             },
             is_synchronous: false,
             rate: None,
             think_us: None,
             group_iops: None,
             neighbour: None,
+            cpu_ns: None,
+            cpu_event: None,
+            has_memory_pressure: false,
             stop_ms: None,
             stall_ms: None,
         };
-        scene.add_disturbance(random);
+        scene.add_part(random);
         // One scene in three has two.
         if random.next().is_multiple_of(3) {
-            scene.add_disturbance(random);
+            scene.add_part(random);
         }
         scene
     }
 
-    fn add_disturbance(&mut self, random: &mut Random) {
-        let rate = self.closed_rate();
-        let part = |random: &mut Random, from, to| ((rate * random.share(from, to)) as u32).max(20);
-        match random.next() % 14 {
-            0 => self.ceiling = Some(part(random, 0.1, 1.3)),
-            1 => self.group_iops = Some(part(random, 0.1, 1.3)),
-            2 => self.rate = Some(part(random, 0.1, 1.3)),
-            3 => {
-                let each = self.service_us * random.choose(&[1, 2, 10]);
-                self.think_us = Some(each);
+    /// Adds what may limit or disturb the load, or nothing.
+    fn add_part(&mut self, random: &mut Random) {
+        match random.next() % 55 {
+            0..=2 => self.ceiling = Some(self.part(random, 0.1, 1.3)),
+            3..=5 => self.group_iops = Some(self.part(random, 0.1, 1.3)),
+            6 | 7 => self.rate = Some(self.part(random, 0.1, 1.3)),
+            8 | 9 => {
+                self.think_us = Some(self.service_us * random.choose(&[1, 2, 10]));
             }
-            4 => self.neighbour = Some(Neighbour::Depth(random.choose(&[1, 2, 4, 8]))),
-            5 => self.neighbour = Some(Neighbour::Iops(part(random, 0.01, 0.8))),
-            6 | 7 => self.stop_ms = Some(random.choose(&[30, 200, 1500, 4000])),
-            8 | 9 => self.stall_ms = Some(random.choose(&[30, 200, 1500, 4000])),
-            10 => self.is_synchronous = self.think_us.is_none(),
+            // A drive that holds nothing answers reads at once: a program that waits for them would read without end.
+            10..=13 if self.drive.is_some() => {}
+            10..=12 => {
+                let depth = f64::from(self.depth) * random.choose(&[0.5, 1.0, 2.0, 4.0, 8.0]);
+                self.neighbour = Some(Neighbour::Depth((depth as u32).clamp(1, 256)));
+            }
+            13 => self.neighbour = Some(Neighbour::Iops(self.part(random, 0.01, 0.8))),
+            14..=16 => self.stop_ms = Some(random.choose(&[30, 200, 1500, 4000])),
+            17..=20 => self.stall_ms = Some(random.choose(&[30, 200, 1500, 4000])),
+            21..=23 => self.add_syncs(random),
+            24..=26 => self.add_link(random),
+            27..=29 => self.add_splitting(random),
+            30..=32 => self.add_array(random),
+            33..=35 => self.add_drive(random),
+            36..=38 => self.add_cpu(random),
+            39 => self.is_synchronous = self.think_us.is_none() && self.cpu_ns.is_none(),
+            40 => self.has_memory_pressure = true,
             _ => {}
         }
     }
 
-    fn model(&self) -> String {
-        let distribution = if self.is_exponential {
-            ", distribution=exponential"
-        } else {
-            ""
-        };
-        let servers = format!(
-            "servers(count={}, service={}us{distribution})",
-            self.servers, self.service_us
-        );
-        match self.ceiling {
-            Some(iops) => format!("limit({servers}, iops={iops})"),
-            None => servers,
+    /// A part of the rate of the closed loop.
+    fn part(&self, random: &mut Random, from: f64, to: f64) -> u32 {
+        ((self.closed_rate() * random.share(from, to)) as u32).max(20)
+    }
+
+    fn add_syncs(&mut self, random: &mut Random) {
+        self.writes = true;
+        // A sync of a synchronous engine holds up one job, and of others one place of the queue.
+        self.is_synchronous = random.choose(&[true, false]) && self.cpu_ns.is_none();
+        self.syncs = Some(Syncs {
+            every: random.choose(&[1, 1, 4, 16]),
+            us: self.service_us * random.choose(&[1, 4, 10]),
+        });
+    }
+
+    fn add_link(&mut self, random: &mut Random) {
+        self.block_kib = self.block_kib.max(random.choose(&[16, 64, 128]));
+        let rate = Some(self.part(random, 0.1, 1.3) * self.block_kib * 1024 / 1000);
+        match random.next() % 4 {
+            0 => self.byte_ceiling = rate,
+            _ => self.link = rate,
         }
     }
 
+    fn add_splitting(&mut self, random: &mut Random) {
+        self.block_kib = self.block_kib.max(random.choose(&[64, 128]));
+        self.largest_kib = Some(random.choose(&[8, 16, 32]));
+        // So that the requests of the pieces are not many more than 20,000 per second.
+        self.service_us *= 4;
+        self.bytes_share = random.choose(&[0.0, 0.3, 3.0]);
+    }
+
+    fn add_array(&mut self, random: &mut Random) {
+        if self.drive.is_some() {
+            return;
+        }
+        self.writes = random.next().is_multiple_of(4) || !self.writes;
+        self.servers = self.servers.min(8);
+        self.service_us *= 2;
+        self.array = Some(Array {
+            level: random.choose(&["raid0", "raid5", "raid5", "raid6"]),
+            members: random.choose(&[4, 6]),
+        });
+    }
+
+    fn add_drive(&mut self, random: &mut Random) {
+        if self.array.is_some() || self.neighbour.is_some() {
+            return;
+        }
+        self.writes = true;
+        self.drive = Some(Drive {
+            dies: random.choose(&[4, 8]),
+            mebibytes: random.choose(&[64, 128, 256]),
+            precondition: random.choose(&["empty", "filled", "random"]),
+            collects_garbage: true,
+        });
+    }
+
+    fn add_cpu(&mut self, random: &mut Random) {
+        self.is_synchronous = false;
+        let each_ns = 1e9 / self.closed_rate();
+        self.cpu_ns = Some((each_ns * random.choose(&[0.1, 0.5, 1.5, 3.0])) as u32);
+        self.cpu_event = random.choose(&[
+            None,
+            Some(("steal_cpu", "50%")),
+            Some(("slow_cpu", "40%")),
+            Some(("slow_cpu", "90%")),
+        ]);
+    }
+
+    fn model(&self) -> String {
+        let mut options = format!("count={}, service={}us", self.servers, self.service_us);
+        if self.is_exponential {
+            options += ", distribution=exponential";
+        }
+        if let Some(syncs) = self.syncs {
+            options += &format!(", flush={}us", syncs.us);
+        }
+        if self.bytes_share > 0.0 {
+            let ns = f64::from(self.service_us) * 1e3 * self.bytes_share;
+            let rate = f64::from(self.block_kib) * 1024.0 / ns * 1e9;
+            options += &format!(", rate={}kB/s", (rate / 1e3).round());
+        }
+        let mut model = format!("servers({options})");
+        if let Some(Array { level, members }) = self.array {
+            model = format!("{level}({members} x {model}, chunk=256k)");
+        }
+        if let Some(drive) = self.drive {
+            model = drive.model();
+        }
+        if let Some(iops) = self.ceiling {
+            model = format!("limit({model}, iops={iops})");
+        }
+        if let Some(rate) = self.byte_ceiling {
+            model = format!("limit({model}, bandwidth={rate}kB/s)");
+        }
+        if let Some(rate) = self.link {
+            model = format!("link({model}, rate={rate}kB/s)");
+        }
+        if let Some(kib) = self.largest_kib {
+            model = format!("split({model}, max_bytes={kib}k)");
+        }
+        model
+    }
+
     fn machine(&self) -> String {
+        let cpu = self
+            .cpu_ns
+            .map_or(String::new(), |ns| format!("cpu_per_io = \"{ns}ns\"\n"));
         let mut text = format!(
-            "[[device]]\npath = \"/dev/a\"\nmodel = \"{}\"\nscratch = true\n",
+            "{cpu}[[device]]\npath = \"/dev/a\"\nmodel = \"{}\"\nscratch = true\n",
             self.model()
         );
         let mut event = |line: String| text += &format!("\n[[event]]\n{line}\n");
@@ -202,8 +391,17 @@ impl Scene {
                 Neighbour::Iops(iops) => format!("iops = {iops}"),
             };
             event(format!(
-                "at = \"0s\"\nforeign_reads = \"/dev/a\"\nlasts = \"100s\"\n{load}"
+                "at = \"0s\"\nforeign_reads = \"/dev/a\"\nlasts = \"100s\"\nsize = \"{}k\"\n{load}",
+                self.block_kib
             ));
+        }
+        if let Some((key, share)) = self.cpu_event {
+            event(format!(
+                "at = \"2s\"\n{key} = \"{share}\"\nlasts = \"100s\""
+            ));
+        }
+        if self.has_memory_pressure {
+            event("at = \"0s\"\nmemory_pressure = \"20%\"\nlasts = \"100s\"".to_owned());
         }
         if let Some(ms) = self.stop_ms {
             event(format!("at = \"3s\"\nstop_generator = \"{ms}ms\""));
@@ -229,46 +427,107 @@ impl Scene {
             ],
         };
         let jobs = if self.is_synchronous { self.depth } else { 1 };
+        load.push(format!("--bs={}k", self.block_kib));
+        load.push(format!("--rw=rand{}", self.direction()));
         load.extend(
             self.rate
                 .map(|rate| format!("--rate_iops={}", (rate / jobs).max(1))),
         );
         load.extend(self.think_us.map(|us| format!("--thinktime={us}us")));
+        load.extend(self.syncs.map(|syncs| format!("--fsync={}", syncs.every)));
         load
+    }
+
+    /// The key of its figures in results.
+    fn direction(&self) -> &'static str {
+        if self.writes { "write" } else { "read" }
     }
 
     /// The scene without each part that could be the cause.
     fn counterfactuals(&self) -> Vec<(Cause, Scene)> {
         let mut all = Vec::new();
-        let mut add = |cause, change: &dyn Fn(&mut Scene)| {
-            let mut scene = self.clone();
-            change(&mut scene);
-            all.push((cause, scene));
+        let mut add = |is_there: bool, cause, change: &dyn Fn(&mut Scene)| {
+            if is_there {
+                let mut scene = self.clone();
+                change(&mut scene);
+                all.push((cause, scene));
+            }
         };
-        add(Cause::QueueDepth, &|scene| scene.depth *= 2);
-        add(Cause::Target, &|scene| scene.servers *= 2);
-        if self.ceiling.is_some() {
-            add(Cause::Ceiling, &|scene| scene.ceiling = None);
-        }
-        if self.group_iops.is_some() {
-            add(Cause::ControlGroup, &|scene| scene.group_iops = None);
-        }
-        if self.rate.is_some() {
-            add(Cause::PlannedRate, &|scene| scene.rate = None);
-        }
-        if self.think_us.is_some() {
-            add(Cause::ThinkTime, &|scene| scene.think_us = None);
-        }
-        if self.neighbour.is_some() {
-            add(Cause::Neighbour, &|scene| scene.neighbour = None);
-        }
-        if self.stop_ms.is_some() {
-            add(Cause::HostCpu, &|scene| scene.stop_ms = None);
-        }
-        if self.stall_ms.is_some() {
-            add(Cause::Stall, &|scene| scene.stall_ms = None);
-        }
+        add(true, Cause::QueueDepth, &|scene| scene.depth *= 2);
+        add(true, Cause::Target, &Scene::double_target);
+        let is_limited = self.ceiling.is_some() || self.byte_ceiling.is_some();
+        add(is_limited, Cause::Ceiling, &|scene| {
+            (scene.ceiling, scene.byte_ceiling) = (None, None);
+        });
+        add(self.group_iops.is_some(), Cause::ControlGroup, &|scene| {
+            scene.group_iops = None;
+        });
+        add(self.rate.is_some(), Cause::PlannedRate, &|scene| {
+            scene.rate = None;
+        });
+        add(self.think_us.is_some(), Cause::ThinkTime, &|scene| {
+            scene.think_us = None;
+        });
+        add(self.neighbour.is_some(), Cause::Neighbour, &|scene| {
+            scene.neighbour = None;
+        });
+        let is_host_slow = self.stop_ms.is_some() || self.cpu_event.is_some();
+        add(is_host_slow, Cause::HostCpu, &|scene| {
+            (scene.stop_ms, scene.cpu_event) = (None, None);
+        });
+        // As twice the servers are of the target.
+        add(self.cpu_ns.is_some(), Cause::Program, &|scene| {
+            scene.cpu_ns = scene.cpu_ns.map(|ns| ns / 2);
+        });
+        add(self.stall_ms.is_some(), Cause::Stall, &|scene| {
+            scene.stall_ms = None;
+        });
+        add(self.syncs.is_some(), Cause::Flush, &|scene| {
+            scene.syncs = None;
+        });
+        add(self.link.is_some(), Cause::Link, &|scene| scene.link = None);
+        add(self.largest_kib.is_some(), Cause::Splitting, &|scene| {
+            scene.largest_kib = None;
+        });
+        let has_parity = self.array.is_some_and(|array| array.level != "raid0");
+        add(has_parity, Cause::RaidWritePenalty, &|scene| {
+            if let Some(array) = &mut scene.array {
+                array.level = "raid0";
+            }
+        });
+        add(self.drive.is_some(), Cause::GarbageCollection, &|scene| {
+            if let Some(drive) = &mut scene.drive {
+                drive.collects_garbage = false;
+            }
+        });
         all
+    }
+
+    /// Twice the servers, or dies.
+    fn double_target(&mut self) {
+        match &mut self.drive {
+            Some(drive) => drive.dies *= 2,
+            None => self.servers *= 2,
+        }
+    }
+}
+
+impl Drive {
+    /// A small drive, so that 10 s of writes fill it.
+    fn model(self) -> String {
+        let Drive {
+            dies,
+            mebibytes,
+            precondition,
+            collects_garbage,
+        } = self;
+        let collection = if collects_garbage { "on" } else { "off" };
+        format!(
+            "flash(capacity={mebibytes}m, channels={dies}, chips_per_channel=1, dies_per_chip=1, planes=1, page=4k, \
+             pages_per_block=64, read_time=60us, program_time=600us, erase_time=3ms, channel_rate=400MB/s, buffer_time=5us, \
+             buffer=256k, power_loss_protection=on, over_provisioning=0.1, precondition={precondition}, \
+             garbage_collection={collection})"
+        )
     }
 }
 
@@ -280,8 +539,18 @@ struct Answer {
     cause: String,
     certainty: String,
     sentence: String,
+    /// The sum of the shares that it gives the parts of the mean response, if it gives any.
+    shares: Option<f64>,
     /// Whether another depth was measured with I/Os enough to count.
     is_probed: bool,
+}
+
+impl Answer {
+    /// Whether the shares that it states add up to 1, or it states none.
+    fn has_whole_shares(&self) -> bool {
+        self.shares
+            .is_none_or(|sum| (sum - 1.0).abs() < MAX_ERROR_OF_SHARES)
+    }
 }
 
 /// Runs scenes with one program in one directory.
@@ -299,8 +568,6 @@ impl Runner {
             "--name=x",
             "--filename=/dev/a",
             "--direct=1",
-            "--bs=4k",
-            "--rw=randread",
             "--norandommap",
             "--time_based",
             "--json",
@@ -319,15 +586,19 @@ impl Runner {
             io::Error::other(format!("{error}: {text}\n{}", scene.machine()))
         })?;
         let entry = &json["fathom"]["entries"][0];
-        let read = &entry["read"];
-        let response = if read["response_ns"]["mean"].is_number() {
-            &read["response_ns"]["mean"]
+        let of_job = &json["jobs"][0][scene.direction()];
+        let response = &entry[scene.direction()]["response_ns"]["mean"];
+        let response = if response.is_number() {
+            response
         } else {
-            &json["jobs"][0]["read"]["clat_ns"]["mean"]
+            &of_job["clat_ns"]["mean"]
         };
+        let shares = entry["limit"]["shares"].as_array();
+        let shares = shares.map(|all| all.iter().filter_map(|one| one["share"].as_f64()).sum());
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         Ok(Answer {
-            iops: json["jobs"][0]["read"]["iops"].as_f64().unwrap_or_default(),
+            iops: of_job["iops"].as_f64().unwrap_or_default(),
+            shares: shares.filter(|sum| *sum != 0.0),
             mean_ns: response.as_f64().unwrap_or_default(),
             cause: text(&entry["limit"]["cause"]),
             certainty: text(&entry["limit"]["certainty"]),
@@ -385,6 +656,13 @@ fn judge(scene: &Scene, answer: &Answer, causes: &[(Cause, f64)]) -> Judgement {
     let mut accepted: Vec<&str> = accepted.map(|(cause, _)| cause.name()).collect();
     // As many I/Os in flight as servers: more of one without more of the other gain nothing, and more in flight only wait.
     if causes.is_empty() {
+        accepted.push(Cause::Target.name());
+    }
+    // A drive that was full before the run began shows nothing of how fast it is otherwise.
+    let was_full = scene
+        .drive
+        .is_some_and(|drive| drive.precondition == "random");
+    if was_full && accepted.contains(&Cause::GarbageCollection.name()) {
         accepted.push(Cause::Target.name());
     }
     let effect_of_depth = causes.iter().find(|(cause, _)| *cause == Cause::QueueDepth);
@@ -489,57 +767,116 @@ pub fn run(options: &[&str]) -> io::Result<String> {
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let directory = std::env::temp_dir().join(format!("fathom-diagnosis-{}", std::process::id()));
     fs::create_dir_all(&directory)?;
-    let runner = Runner {
-        program: target.join("debug/fathom").canonicalize()?,
-        directory: directory.clone(),
-    };
-    let rows = run_scenes(&runner, &options);
+    let program = target.join("debug/fathom").canonicalize()?;
+    let outcomes = run_scenes(&program, &directory, &options);
     fs::remove_dir_all(&directory)?;
-    let text = table(&rows?, &options);
+    let outcomes = outcomes?;
+    if options.is_verbose {
+        let all = outcomes.iter().enumerate();
+        all.filter(|(_, one)| one.judgement != Judgement::Right || !one.answer.has_whole_shares())
+            .for_each(|(number, outcome)| outcome.print(number));
+    }
+    let text = table(&outcomes, &options);
     if let Some(path) = &options.markdown {
         fs::write(path, &text)?;
     }
     Ok(text)
 }
 
-fn run_scenes(runner: &Runner, options: &Options) -> io::Result<BTreeMap<Cause, Row>> {
-    let mut random = Random(options.seed);
-    let mut rows: BTreeMap<Cause, Row> = BTreeMap::new();
-    for number in 0..options.scenes {
-        let scene = Scene::draw(&mut random);
-        let answer = runner.run(&scene, true)?;
-        let causes = runner.true_causes(&scene, &answer)?;
-        let judgement = judge(&scene, &answer, &causes);
-        let first = causes.first().map_or(Cause::None, |(cause, _)| *cause);
-        rows.entry(first).or_default().add(&answer, judgement);
-        if options.is_verbose && judgement != Judgement::Right {
-            let text: Vec<String> = causes
-                .iter()
-                .map(|(cause, effect)| format!("{} {:.0} %", cause.name(), 100.0 * effect))
-                .collect();
-            println!(
-                "{number}: {} | {} | {}\n   said {} ({}): {}",
-                text.join(", "),
-                scene.load().join(" "),
-                scene.machine().replace('\n', " "),
-                answer.cause,
-                answer.certainty,
-                answer.sentence
-            );
-        }
+/// A scene with its answer and its true causes.
+struct Outcome {
+    scene: Scene,
+    answer: Answer,
+    causes: Vec<(Cause, f64)>,
+    judgement: Judgement,
+}
+
+impl Outcome {
+    fn of(runner: &Runner, scene: &Scene) -> io::Result<Outcome> {
+        let answer = runner.run(scene, true)?;
+        let causes = runner.true_causes(scene, &answer)?;
+        Ok(Outcome {
+            scene: scene.clone(),
+            judgement: judge(scene, &answer, &causes),
+            answer,
+            causes,
+        })
     }
-    Ok(rows)
+
+    fn print(&self, number: usize) {
+        let causes: Vec<String> = self
+            .causes
+            .iter()
+            .map(|(cause, effect)| format!("{} {:.0} %", cause.name(), 100.0 * effect))
+            .collect();
+        println!(
+            "{number}: {} | {} | {}\n   said {} ({}) {:?}: {}",
+            causes.join(", "),
+            self.scene.load().join(" "),
+            self.scene.machine().replace('\n', " "),
+            self.answer.cause,
+            self.answer.certainty,
+            self.answer.shares,
+            self.answer.sentence
+        );
+    }
+}
+
+/// Runs the scenes on a few threads; the outcomes are in the order of the scenes.
+fn run_scenes(program: &Path, directory: &Path, options: &Options) -> io::Result<Vec<Outcome>> {
+    let mut random = Random(options.seed);
+    let scenes: Vec<Scene> = (0..options.scenes)
+        .map(|_| Scene::draw(&mut random))
+        .collect();
+    let next = AtomicUsize::new(0);
+    let run_some = |thread: usize| -> io::Result<Vec<(usize, Outcome)>> {
+        let directory = directory.join(thread.to_string());
+        fs::create_dir_all(&directory)?;
+        let runner = Runner {
+            program: program.to_owned(),
+            directory,
+        };
+        let mut some = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Relaxed);
+            let Some(scene) = scenes.get(number) else {
+                return Ok(some);
+            };
+            some.push((number, Outcome::of(&runner, scene)?));
+        }
+    };
+    let run_some = &run_some;
+    let parts: io::Result<Vec<Vec<(usize, Outcome)>>> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS)
+            .map(|thread| scope.spawn(move || run_some(thread)))
+            .collect();
+        let joined = threads.into_iter().map(|thread| {
+            let failed = || io::Error::other("a thread ended early");
+            thread.join().map_err(|_| failed())?
+        });
+        joined.collect()
+    });
+    let mut all: Vec<(usize, Outcome)> = parts?.into_iter().flatten().collect();
+    all.sort_by_key(|(number, _)| *number);
+    Ok(all.into_iter().map(|(_, outcome)| outcome).collect())
 }
 
 /// The table, in Markdown.
-fn table(rows: &BTreeMap<Cause, Row>, options: &Options) -> String {
+fn table(outcomes: &[Outcome], options: &Options) -> String {
+    let mut rows: BTreeMap<Cause, Row> = BTreeMap::new();
+    for outcome in outcomes {
+        let first = outcome.causes.first();
+        let first = first.map_or(Cause::None, |(cause, _)| *cause);
+        let row = rows.entry(first).or_default();
+        row.add(&outcome.answer, outcome.judgement);
+    }
     let mut text = format!(
         "Seed {}, {} scenes.\n\n| true first cause | scenes | right | too few I/Os | not known | wrong, likely | wrong, as fact | answers |\n\
          | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |\n",
         options.seed, options.scenes
     );
     let mut all = Row::default();
-    for (cause, row) in rows {
+    for (cause, row) in &rows {
         let answers: Vec<String> = row
             .answers
             .iter()
@@ -575,6 +912,15 @@ fn table(rows: &BTreeMap<Cause, Row>, options: &Options) -> String {
         "\nOf those with I/Os enough: {:.1} % right, {:.1} % wrong as fact.",
         100.0 * all.right as f64 / judged,
         100.0 * all.fact as f64 / judged
+    );
+    let two = outcomes.iter().filter(|one| one.causes.len() > 1).count();
+    let stated = outcomes.iter().filter(|one| one.answer.shares.is_some());
+    let whole = stated.clone().filter(|one| one.answer.has_whole_shares());
+    let _ = writeln!(
+        text,
+        "Two or more true causes: {two} scenes. Shares of the mean response: stated in {} scenes, add up to 1 in {}.",
+        stated.count(),
+        whole.count()
     );
     text
 }

@@ -82,12 +82,12 @@ fn foreign_ios<'a>(run: &'a RunContext, direction: Direction) -> Option<ForeignI
 }
 
 impl RunContext<'_> {
-    /// I/Os that are not from the run for each one that is; 0 where that cannot be told.
-    pub(crate) fn foreign_per_own_io(&self, direction: Direction) -> f64 {
-        let own = self.moved()[direction].ios;
-        foreign_ios(self, direction)
-            .filter(|_| own > 0)
-            .map_or(0.0, |seen| seen.foreign as f64 / own as f64)
+    /// Reads and writes that are not from the run for each I/O that is; 0 where that cannot be told.
+    pub(crate) fn foreign_per_own_io(&self) -> f64 {
+        let own: u64 = self.moved().iter().map(|(_, moved)| moved.ios).sum();
+        let seen = [Direction::Read, Direction::Write].into_iter();
+        let seen = seen.filter_map(|direction| foreign_ios(self, direction));
+        seen.map(|seen| seen.foreign).sum::<u64>() as f64 / own.max(1) as f64
     }
 }
 

@@ -34,20 +34,32 @@ fn done(disk: &DiskSummary, direction: Direction) -> (u64, u64) {
     }
 }
 
-/// The uppermost of stacked devices is listed first: its requests are the I/Os after splitting and
-/// merging.
-fn resized(run: &RunContext, direction: Direction) -> Option<Finding> {
-    let ours = run.moved()[direction];
+/// The uppermost device that transferred the bytes of the jobs, and little else. It is listed first of stacked devices: its requests are
+/// the I/Os after splitting and merging.
+fn disk_of_jobs<'a>(run: &'a RunContext, direction: Direction) -> Option<&'a DiskSummary> {
+    let ours = run.moved()[direction].bytes;
     let same = |disk: &&DiskSummary| {
         let bytes = done(disk, direction).1 * SECTOR;
-        (bytes as f64 - ours.bytes as f64).abs() <= SAME_BYTES * ours.bytes as f64
+        (bytes as f64 - ours as f64).abs() <= SAME_BYTES * ours as f64
     };
-    let disk = run.disks.iter().find(same)?;
+    run.disks.iter().find(same)
+}
+
+/// Requests that the device got for each I/O of the jobs; `None` where that cannot be told.
+pub(crate) fn requests_per_io(run: &RunContext, direction: Direction) -> Option<f64> {
+    let ios = run.moved()[direction].ios;
+    let requests = done(disk_of_jobs(run, direction)?, direction).0;
+    (ios > 0 && requests > 0 && run.all_direct(direction)).then(|| requests as f64 / ios as f64)
+}
+
+fn resized(run: &RunContext, direction: Direction) -> Option<Finding> {
+    let ours = run.moved()[direction];
+    let disk = disk_of_jobs(run, direction)?;
     let requests = done(disk, direction).0;
-    if ours.ios < LEAST_IOS || requests == 0 || !run.all_direct(direction) {
+    let factor = requests_per_io(run, direction)?;
+    if ours.ios < LEAST_IOS {
         return None;
     }
-    let factor = requests as f64 / ours.ios as f64;
     if (1.0 / FACTOR..FACTOR).contains(&factor) {
         return None;
     }

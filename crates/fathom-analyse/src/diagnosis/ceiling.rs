@@ -1,8 +1,10 @@
 //! A rate that is set rather than reached: a ceiling of a volume, a provider or a controller.
 
-use fathom_model::{DepthProbe, Diagnosis, LimitCause};
+use fathom_model::{DepthProbe, Diagnosis, Direction, LimitCause};
 
-use super::queue::{counts_of_whole_intervals, error_of_probe, median};
+use super::disturbance::flush_share;
+use super::queue::{counts_of_whole_intervals, error_of_probe, median, usual_rate};
+use super::target_parts::transfer_ns;
 use super::{Evidence, likely};
 use crate::figures::rate;
 use crate::summary_sentences::{concerns, value};
@@ -13,10 +15,18 @@ pub(super) const MIN_INTERVALS_OF_USUAL_RATE: usize = 4;
 const MAX_DEVIATION_OF_CEILING: f64 = 0.1;
 /// Below this share of the variance of independent completions, a ceiling may hold a part of the rate.
 const MIN_VARIANCE_SHARE_OF_TARGET: f64 = 0.5;
+/// Below this share, it does hold the rate of a target whose service times vary: with 20 intervals, such a target has it once in 100 runs.
+const MAX_VARIANCE_SHARE_OF_CEILING: f64 = 0.15;
+/// A buffer that takes the I/Os makes one at a time this share of the rate.
+const MIN_RATE_SHARE_OF_BUFFERED: f64 = 0.8;
+/// Nine in ten I/Os alone take at least this many times what one in ten takes where the service times vary much.
+const MIN_SPREAD_OF_VARYING_TARGET: f64 = 5.0;
 /// The median distance from the median is this share of the standard deviation of a normal distribution.
 const MEDIAN_DISTANCE_PER_DEVIATION: f64 = 0.6745;
 /// A rate of up to this many servers that is a whole number of them by chance is rare.
 const MAX_SERVERS_AS_FACT: f64 = 4.5;
+/// Fewer I/Os in an interval tell nothing of how their number varies, but that they all take the same time does.
+const MIN_IOS_OF_EVEN_INTERVAL: f64 = 25.0;
 /// I/Os at the edges of an interval.
 const MIN_DEVIATION_IOS: f64 = 2.0;
 /// What a probe of a tenth of a second may miss of a rate without variance: it ends with the wait for its last I/Os.
@@ -70,23 +80,60 @@ pub(super) fn rate_shape(
         evidence.foreign_per_own_io <= MAX_FOREIGN_PER_OWN_IO && stays && is_rate_even(evidence);
     if !is_even {
         return match variance_share(evidence) {
-            Some(share) if share < MIN_VARIANCE_SHARE_OF_TARGET => RateShape::Even,
+            Some(share) if share < MIN_VARIANCE_SHARE_OF_TARGET => {
+                // The rate of a target varies as its service times do.
+                let varies_alone = ios_alone(evidence, depth).is_some_and(|alone| {
+                    alone.p90_ns >= MIN_SPREAD_OF_VARYING_TARGET * alone.p10_ns
+                });
+                let is_set = varies_alone
+                    && share < MAX_VARIANCE_SHARE_OF_CEILING
+                    && evidence.foreign_per_own_io <= MAX_FOREIGN_PER_OWN_IO;
+                match is_set {
+                    true => RateShape::Ceiling,
+                    false => RateShape::Even,
+                }
+            }
             _ => RateShape::OfTarget,
         };
     }
     let alone = time_alone(evidence, depth);
-    let servers = usual * alone.mean_ns / 1e9;
+    // What waits for a sync is in no server.
+    let synced = flush_share(evidence) * depth;
+    let servers = usual * alone.mean_ns / 1e9 + synced;
     // Alone, the I/Os of a medium that does not vary all take the same time; through a ceiling, those that find a token are faster.
     let varies_alone =
         takes_equal_times(&alone) && alone.min_ns < MAX_MIN_OF_CEILING * alone.p10_ns;
-    let distance = (servers - servers.round()).abs();
-    if varies_alone || distance > error_of_served(evidence) * servers {
+    // The time of an I/O alone contains that on its link, and CPU time, and more of it where the hypervisor steals some.
+    let available = 1.0 - evidence.steal_percent.unwrap_or(0.0) / 100.0;
+    let before_servers = cpu_ns_per_io(evidence) / available.max(0.1) + transfer_ns(evidence);
+    let least = usual * (alone.mean_ns - before_servers) / 1e9 + synced;
+    let error = error_of_served(evidence) * servers;
+    let is_whole = (servers + error).floor() >= least - error;
+    // What a buffer takes is faster than what the target can write, so that its time tells no number of servers.
+    let is_buffered = evidence.main != Direction::Read
+        && !takes_equal_times(&alone)
+        && alone.iops >= MIN_RATE_SHARE_OF_BUFFERED * usual;
+    // Of N I/Os in turn at c servers some take one turn more than others, unless c divides N.
+    let turns = depth / servers.round().max(1.0);
+    let is_even_in_turns = turns > 1.0
+        && (turns - turns.round()).abs() > MIN_DISTANCE_FROM_WHOLE
+        && takes_equal_times(&of_run(evidence));
+    if (varies_alone || !is_whole || is_even_in_turns) && !is_buffered {
         RateShape::Ceiling
     } else if servers > MAX_SERVERS_AS_FACT {
         RateShape::Even
     } else {
         RateShape::OfTarget
     }
+}
+
+/// CPU time of the workers for each I/O.
+fn cpu_ns_per_io(evidence: &Evidence) -> f64 {
+    let used = evidence
+        .members()
+        .map(|member| (member.seen.usage.user + member.seen.usage.system).get() as f64);
+    let ios: u64 = evidence.entry().directions.iter().map(|(_, d)| d.ios).sum();
+    used.sum::<f64>() / ios.max(1) as f64
 }
 
 /// Whether most I/Os of a probe take the same time.
@@ -158,25 +205,32 @@ pub(super) fn ios_alone(evidence: &Evidence, depth: f64) -> Option<DepthProbe> {
             .find(|probe| probe.depth == 1 && probe.ios >= MIN_IOS_ALONE)
             .copied();
     }
+    Some(of_run(evidence))
+}
+
+/// The figures of the run itself.
+fn of_run(evidence: &Evidence) -> DepthProbe {
     let entry = evidence.entry();
     let clat = &entry.directions[evidence.main].clat;
-    Some(DepthProbe {
-        depth: 1,
+    DepthProbe {
+        depth: evidence.effective_depth() as u32,
         ios: clat.n,
-        iops: entry.little.iops,
+        iops: usual_rate(evidence),
         // The median, which a stop of this program does not change.
         mean_ns: value(clat, 50.0).map_or(clat.mean, |median| median as f64),
         min_ns: clat.min as f64,
         p10_ns: value(clat, 10.0).unwrap_or_default() as f64,
         p90_ns: value(clat, 90.0).unwrap_or_default() as f64,
         foreign_iops: 0.0,
-    })
+    }
 }
 
 /// Whether the whole intervals differ by less than a rate that is reached rather than set. Independent completions vary by the square root
 /// of their number, and half of the intervals by two thirds of that.
 fn is_rate_even(evidence: &Evidence) -> bool {
     usual_and_distance(evidence).is_some_and(|(usual, distance)| {
-        distance <= (MAX_DEVIATION_OF_CEILING * usual.sqrt()).max(MIN_DEVIATION_IOS)
+        // Of few I/Os in an interval, independent ones vary hardly more.
+        (usual >= MIN_IOS_OF_EVEN_INTERVAL || takes_equal_times(&of_run(evidence)))
+            && distance <= (MAX_DEVIATION_OF_CEILING * usual.sqrt()).max(MIN_DEVIATION_IOS)
     })
 }

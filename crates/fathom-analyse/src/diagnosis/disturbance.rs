@@ -2,9 +2,12 @@
 
 use fathom_model::{Certainty, Diagnosis, LimitCause, MergedInterval, Nanos, TimeSpan};
 
-use super::queue::{deeper_probe, usual_rate};
+use super::ceiling::ios_alone;
+use super::queue::{
+    MIN_GROWTH_OF_DEPTH_LIMIT, deeper_probe, growth_at_twice_the_depth, usual_rate,
+};
 use super::{Evidence, likely, service_ns};
-use crate::figures::{duration, percent, rate};
+use crate::figures::{count, duration, percent, rate};
 use crate::summary_sentences::{concerns, user_latency};
 
 /// What gains less than this where it is absent is no cause.
@@ -19,6 +22,8 @@ const MIN_LOSS_SHARE_OF_SHARED_QUEUE: f64 = 0.5;
 const MIN_SHARE_OF_KEPT_UP_PLAN: f64 = 0.98;
 /// I/Os that tell whether a load keeps up.
 const MIN_IOS_OF_KEPT_UP_PLAN: u64 = 100;
+/// Writes that take more than this times as long as one alone wait for each other.
+const MAX_RESPONSE_OF_IDLE_TARGET: f64 = 1.2;
 /// Shorter stops of this program leave the rate of a closed loop as it is.
 const MIN_STOP: Nanos = Nanos::from_millis(100);
 
@@ -65,9 +70,42 @@ pub(super) fn disturbances(evidence: &Evidence) -> Vec<Disturbance> {
         gain: evidence.foreign_per_own_io,
         sentence,
     }));
+    all.extend(flush(evidence));
     all.retain(|one| one.gain >= MIN_GAIN);
     all.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     all
+}
+
+/// The share of the time of the slots of the queue in which they wait for a sync.
+pub(super) fn flush_share(evidence: &Evidence) -> f64 {
+    let (from, to) = evidence.context.span();
+    let sync = &evidence.entry().sync;
+    let slots_ns = to.saturating_sub(from).get() as f64 * evidence.effective_depth();
+    (sync.mean * sync.n as f64 / slots_ns.max(1.0)).min(1.0)
+}
+
+/// The syncs between the writes. Without them the slots of the queue would write in that time, unless the writes wait for each other
+/// already.
+fn flush(evidence: &Evidence) -> Option<Disturbance> {
+    let share = flush_share(evidence);
+    let alone = ios_alone(evidence, evidence.effective_depth());
+    // One at a time never waits for another one.
+    let is_waiting = alone.filter(|alone| alone.depth < evidence.effective_depth() as u32);
+    let is_waiting = is_waiting.is_some_and(|alone| {
+        let error = 2.0 / (alone.ios as f64).max(1.0).sqrt();
+        evidence.entry().little.mean_ns > (MAX_RESPONSE_OF_IDLE_TARGET + error) * alone.mean_ns
+    });
+    let sync = &evidence.entry().sync;
+    (share > 0.0 && !is_waiting).then(|| Disturbance {
+        cause: LimitCause::Flush,
+        gain: share / (1.0 - share).max(1e-9),
+        sentence: format!(
+            "{} syncs took {} each, which is {} of the time of the queue.",
+            count(sync.n),
+            duration(sync.mean),
+            percent(100.0 * share),
+        ),
+    })
 }
 
 /// Adds another program that uses the target to a cause of the plan.
@@ -116,7 +154,13 @@ fn neighbour_effect(evidence: &Evidence) -> NeighbourEffect {
         return NeighbourEffect::Share;
     };
     let growth_in_all = (deeper.iops + deeper.foreign_iops) / (usual + foreign).max(1e-9);
-    if growth_in_all > MAX_GROWTH_OF_USED_UP_TARGET {
+    // In a queue that is used up, N + M in flight become 2 N + M, and the other program keeps this share of its rate.
+    let ratio = evidence.foreign_per_own_io;
+    let kept_in_queue = (1.0 + ratio) / (2.0 + ratio);
+    let kept = deeper.foreign_iops / foreign.max(1e-9);
+    let is_used_up = kept < f64::midpoint(1.0, kept_in_queue);
+    let is_doubled = deeper.iops >= MIN_GROWTH_OF_DEPTH_LIMIT * usual;
+    if growth_in_all > MAX_GROWTH_OF_USED_UP_TARGET || is_doubled && !is_used_up {
         NeighbourEffect::Nothing
     } else if foreign - deeper.foreign_iops < MIN_LOSS_SHARE_OF_SHARED_QUEUE * (deeper.iops - usual)
         || deeper.iops <= MAX_GROWTH_OF_USED_UP_TARGET * usual
@@ -151,9 +195,43 @@ fn comes_first(
     match neighbour_effect(evidence) {
         // A target of twice the servers gains more.
         NeighbourEffect::Nothing | NeighbourEffect::OwnRate => false,
+        NeighbourEffect::Share if is_of_queue(first) => {
+            let (without_other, with_twice_the_servers) = gains_of_shared_queue(evidence);
+            let deeper = deeper_probe(evidence, evidence.effective_depth());
+            let with_twice_the_depth = deeper.map_or(0.0, |deeper| {
+                growth_at_twice_the_depth(evidence, deeper) - 1.0
+            });
+            without_other
+                >= with_twice_the_servers
+                    .max(with_twice_the_depth)
+                    .max(MIN_GAIN)
+        }
         // Without it, the load gains between nothing and all of its I/Os: the half is compared.
         NeighbourEffect::Share => one.gain / 2.0 > gain_of_first.max(MIN_GAIN),
     }
+}
+
+/// Whether a cause is the depth or the target.
+fn is_of_queue(cause: LimitCause) -> bool {
+    matches!(
+        cause,
+        LimitCause::QueueDepth | LimitCause::Target | LimitCause::Knee | LimitCause::TooDeep
+    )
+}
+
+/// What the load gains without another program that keeps I/Os in the same queue, and with twice the servers. Of N + M in flight, c are in
+/// service at a time: the load has N / (N + M) of them, and alone it would have N of them at most.
+fn gains_of_shared_queue(evidence: &Evidence) -> (f64, f64) {
+    let (depth, foreign) = (evidence.effective_depth(), evidence.foreign_per_own_io);
+    let in_all = usual_rate(evidence) * (1.0 + foreign);
+    // Where fewer in flight complete less in all, none of them waits, so that their time tells how many are in service.
+    let unqueued = evidence.probes.iter().find(|probe| {
+        f64::from(probe.depth) < depth
+            && (probe.iops + probe.foreign_iops) * MAX_GROWTH_OF_USED_UP_TARGET < in_all
+    });
+    let served = unqueued.map_or(1.0, |probe| in_all * probe.mean_ns / 1e9);
+    let gain = depth * (1.0 + foreign) / served.max(1.0) - 1.0;
+    (foreign.min(gain), gain.min(1.0))
 }
 
 /// The figures of a sentence that names another limit, where what disturbs the run comes first.
@@ -165,7 +243,7 @@ fn figures_without_claim(sentence: String) -> String {
 }
 
 /// Adds what disturbs a run to its first cause, or puts it first where it takes more than is gained without the first cause.
-pub(super) fn add_shares(
+pub(super) fn add_disturbances(
     evidence: &Evidence,
     diagnosis: &mut Diagnosis,
     gain_of_first: f64,
@@ -273,7 +351,7 @@ fn kept_up_before(evidence: &Evidence, spans: &[TimeSpan]) -> bool {
 }
 
 /// When this program did not run.
-fn stops(evidence: &Evidence) -> Vec<TimeSpan> {
+pub(super) fn stops(evidence: &Evidence) -> Vec<TimeSpan> {
     let (from, to) = evidence.context.span();
     evidence
         .stalls
@@ -288,7 +366,7 @@ fn stops(evidence: &Evidence) -> Vec<TimeSpan> {
 }
 
 /// When the target completed nothing.
-fn stalls(evidence: &Evidence) -> Vec<TimeSpan> {
+pub(super) fn stalls(evidence: &Evidence) -> Vec<TimeSpan> {
     let found = evidence.found.iter();
     found
         .filter(|finding| finding.code == "TARGET_STALLED" && concerns(finding, evidence.entry()))
@@ -300,7 +378,7 @@ fn length(span: &TimeSpan) -> Nanos {
     span.to.saturating_sub(span.from)
 }
 
-fn total(spans: &[TimeSpan]) -> Nanos {
+pub(super) fn total(spans: &[TimeSpan]) -> Nanos {
     spans
         .iter()
         .fold(Nanos::ZERO, |sum, span| sum + length(span))

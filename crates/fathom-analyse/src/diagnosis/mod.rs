@@ -8,6 +8,8 @@
 mod ceiling;
 mod disturbance;
 mod queue;
+mod shares;
+mod target_parts;
 
 use fathom_model::{
     Certainty, DepthProbe, Diagnosis, Direction, Entry, Finding, IoLimit, LimitCause, Stall, Weight,
@@ -22,6 +24,7 @@ use crate::summary_sentences::{concerns, user_latency};
 
 use self::disturbance::disturbances;
 use self::queue::{closed_loop, probed_rate};
+pub(crate) use self::target_parts::TargetParts;
 
 /// Above this share of the generator's maximum rate, its limit and the target's cannot be distinguished.
 pub(crate) const NEAR_CEILING_SHARE: f64 = 0.85;
@@ -31,6 +34,8 @@ const REACHED_LIMIT_SHARE: f64 = 0.97;
 const HELD_LIMIT_SHARE: f64 = 0.995;
 /// From this share of a limit on, a load whose service times vary loses I/Os to it.
 const NEAR_LIMIT_SHARE: f64 = 0.85;
+/// From this share of a limit on, an even rate is that of the limit.
+const MIN_SHARE_OF_EVEN_RATE: f64 = 0.8;
 /// What is above this share of a limit is not held by it, but for the error of a probe.
 const MAX_LIMIT_SHARE: f64 = 1.03;
 /// A load that keeps less of its queue depth in flight is not limited by the depth alone.
@@ -50,6 +55,8 @@ const MIN_EVEN_SHARE: f64 = 0.95;
 const MAX_IN_FLIGHT_SHARE_OF_PAUSES: f64 = 0.5;
 /// Stolen CPU time below this share cannot explain more than a tenth of the time, so that it is no cause.
 const MIN_STEAL_PERCENT: f64 = 10.0;
+/// Stolen time that gains less than this, where a worker is busy all the time, comes after the worker itself.
+const MIN_GAIN_OF_STOLEN_TIME: f64 = 0.9;
 /// A worker that needs a CPU for a smaller share of its time waits for its target, not for a CPU.
 const MIN_CPU_NEED_SHARE: f64 = 0.5;
 
@@ -67,6 +74,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) stalls: &'a [Stall],
     /// I/Os of other programs on the device for each one of this run; 0 where that is not known.
     pub(crate) foreign_per_own_io: f64,
+    /// What is known of the way to the target.
+    pub(crate) parts: TargetParts<'a>,
     /// Other depths of this load.
     pub(crate) probes: &'a [DepthProbe],
 }
@@ -114,9 +123,10 @@ pub(crate) fn diagnose(evidence: &Evidence) -> Diagnosis {
         }
         _ => {
             let gain = queue::gain_of_first_cause(evidence, diagnosis.cause);
-            disturbance::add_shares(evidence, &mut diagnosis, gain, &disturbances(evidence));
+            disturbance::add_disturbances(evidence, &mut diagnosis, gain, &disturbances(evidence));
         }
     }
+    shares::add(evidence, &mut diagnosis);
     diagnosis
 }
 
@@ -227,6 +237,10 @@ fn kept_up_rate(evidence: &Evidence) -> Option<Diagnosis> {
             "{} are in flight on average, so that some of that time may be waiting for others in the target",
             rate(in_flight)
         )];
+    }
+    if target_parts::transfer_share(evidence) > MAX_WAITED_SHARE {
+        diagnosis.certainty = Certainty::Likely;
+        diagnosis.settled_by = Some("the same load with another block size".to_owned());
     }
     let share_in_flight = in_flight / evidence.effective_depth().max(1.0);
     if waited > MAX_WAITED_SHARE * service || share_in_flight >= FILLED_QUEUE_SHARE {
@@ -344,13 +358,36 @@ fn nearly_reached_limit(evidence: &Evidence) -> Option<Diagnosis> {
     ))
 }
 
+/// A limit that is not far above a rate with the shape of a ceiling is that ceiling: I/Os that arrive late leave some of it unused.
+fn control_group_near_even_rate(evidence: &Evidence) -> Option<Diagnosis> {
+    let iops = queue::usual_rate(evidence);
+    let is_of_main =
+        |limit: &&IoLimit| limit.ios && limit.reads == (evidence.main == Direction::Read);
+    let limit = evidence.limits.iter().filter(is_of_main).find(|limit| {
+        let allowed = limit.per_second as f64;
+        (MIN_SHARE_OF_EVEN_RATE * allowed..allowed).contains(&iops)
+    })?;
+    Some(likely(
+        LimitCause::ControlGroup,
+        format!(
+            "A control group of this process is probably the limit: it allows {} per second on {}, and the run reached {} of that at a rate that \
+             does not vary.",
+            count(limit.per_second),
+            limit.disk,
+            percent(100.0 * iops / limit.per_second as f64),
+        ),
+        OUTSIDE_OF_GROUP,
+    ))
+}
+
 /// Planned pauses are the limit while the queue stands empty because of them.
 fn think_time(evidence: &Evidence) -> Option<Diagnosis> {
     let think = evidence
         .members()
         .find_map(|member| member.job.pace.think.as_ref())?;
     let (little, depth) = (&evidence.entry().little, evidence.effective_depth());
-    if little.in_flight >= FILLED_QUEUE_SHARE * depth {
+    let flushed = disturbance::flush_share(evidence) * depth;
+    if little.in_flight + flushed >= FILLED_QUEUE_SHARE * depth {
         return None;
     }
     let mut diagnosis = fact(
@@ -362,7 +399,9 @@ fn think_time(evidence: &Evidence) -> Option<Diagnosis> {
             rate(depth),
         ),
     );
-    if little.in_flight > MAX_IN_FLIGHT_SHARE_OF_PAUSES * depth {
+    let takes_longer = little.mean_ns > think.time.get() as f64;
+    let is_flushed = disturbance::flush_share(evidence) >= disturbance::MIN_GAIN;
+    if takes_longer || is_flushed || little.in_flight > MAX_IN_FLIGHT_SHARE_OF_PAUSES * depth {
         diagnosis.certainty = Certainty::Likely;
         diagnosis.settled_by = Some("the same load without thinktime".to_owned());
     }
@@ -391,7 +430,8 @@ fn generator(evidence: &Evidence) -> Option<Diagnosis> {
 fn host_cpu(evidence: &Evidence) -> Option<Diagnosis> {
     let is_cause = |finding: &&Finding| {
         finding.weight > Weight::Note
-            && explain(finding.code).is_some_and(|kind| kind.host_limits)
+            && (finding.code == "CPU_SLOWED"
+                || explain(finding.code).is_some_and(|kind| kind.host_limits))
             && concerns(finding, evidence.entry())
             && match finding.code {
                 // How much time this took is known, so that it is weighed against the other causes.
@@ -400,11 +440,26 @@ fn host_cpu(evidence: &Evidence) -> Option<Diagnosis> {
                     evidence.steal_percent.unwrap_or(0.0) >= MIN_STEAL_PERCENT
                         && needs_cpu(evidence)
                 }
+                "CPU_SLOWED" => queue::has_busy_worker(evidence),
                 "HOST_BUSY" => host_busy::delayed(evidence.members()).is_some(),
                 _ => true,
             }
     };
     let finding = evidence.found.iter().find(is_cause)?;
+    if finding.code == "STEAL" && queue::has_busy_worker(evidence) {
+        let stolen = evidence.steal_percent.unwrap_or(0.0) / 100.0;
+        // Half of the CPU time for each I/O would gain more than the stolen time does.
+        if stolen / (1.0 - stolen).max(1e-9) < MIN_GAIN_OF_STOLEN_TIME {
+            return Some(likely(
+                LimitCause::Program,
+                format!(
+                    "This host, not the target, is probably the limit, because this program used all CPU time that it got ({}): {}",
+                    finding.id, finding.evidence
+                ),
+                "the same load with numjobs=2 on a machine with more CPUs",
+            ));
+        }
+    }
     Some(likely(
         LimitCause::HostCpu,
         format!(
@@ -419,10 +474,11 @@ fn host_cpu(evidence: &Evidence) -> Option<Diagnosis> {
 /// limited by stolen CPU time.
 fn needs_cpu(evidence: &Evidence) -> bool {
     let mut members = evidence.members();
+    let available = 1.0 - evidence.steal_percent.unwrap_or(0.0) / 100.0;
     members.any(|member| {
         let run_time = member.run_time().as_secs_f64();
         let waited = member.seen.usage.waited.as_secs_f64();
-        run_time > 0.0 && member.cpu_share() + waited / run_time >= MIN_CPU_NEED_SHARE
+        run_time > 0.0 && member.cpu_share() + waited / run_time >= MIN_CPU_NEED_SHARE * available
     })
 }
 

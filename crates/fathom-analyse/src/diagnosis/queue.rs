@@ -1,13 +1,17 @@
 //! The queue: the depth, the target, or both. It is a limit only where nothing else is, and only other depths tell the side.
 
-use fathom_model::{Certainty, DepthProbe, Diagnosis, LimitCause};
+use fathom_model::{Certainty, DepthProbe, Diagnosis, Direction, LimitCause};
 
 use super::ceiling::{
     MIN_INTERVALS_OF_USUAL_RATE, RateShape, ceiling, error_of_served, ios_alone, rate_shape,
     served_at_once, takes_equal_times, time_alone,
 };
-use super::disturbance::is_used_up_beside_own_rate;
-use super::{Evidence, REACHED_LIMIT_SHARE, balanced_limits, fact, likely, planned_load};
+use super::disturbance::{flush_share, is_used_up_beside_own_rate, stops, total};
+use super::target_parts;
+use super::{
+    Evidence, REACHED_LIMIT_SHARE, balanced_limits, control_group_near_even_rate, fact, likely,
+    planned_load,
+};
 use crate::figures::{count, duration, percent, rate};
 use crate::members::Member;
 use crate::summary_sentences::closed_latency;
@@ -24,10 +28,14 @@ const MAX_GROWTH_OF_TARGET_LIMIT: f64 = 1.1;
 const MAX_GROWTH_OF_TARGET_AS_FACT: f64 = 1.05;
 /// An interval whose I/Os differ by a larger share from those of the median is no usual one.
 const MAX_DISTANCE_OF_USUAL_INTERVAL: f64 = 0.1;
+/// Where one write at a time reaches this share of the rate, more in flight gain nothing.
+const MIN_RATE_SHARE_OF_BUFFERED: f64 = 0.9;
+/// With more in flight, writes take at least this share of the time.
+const MIN_RESPONSE_SHARE_OF_DEEPER: f64 = 0.8;
 /// A probe whose queue was filled to a smaller share did not need its depth.
 const FILLED_PROBE_SHARE: f64 = 0.9;
 /// From this growth of the rate at twice the depth on, the depth is the limit. Twice is the most that is possible.
-const MIN_GROWTH_OF_DEPTH_LIMIT: f64 = 1.6;
+pub(super) const MIN_GROWTH_OF_DEPTH_LIMIT: f64 = 1.6;
 /// I/Os that a probe needs to count: the mean of 100 exponential service times has a standard error of a tenth.
 const MIN_PROBE_IOS: u64 = 100;
 
@@ -48,9 +56,15 @@ pub(super) fn closed_loop(evidence: &Evidence) -> Diagnosis {
     let mut diagnosis =
         by_probes(evidence, depth).unwrap_or_else(|| from_one_depth(evidence, depth, mean));
     if diagnosis.cause == LimitCause::Ceiling
+        && let Some(limited) = control_group_near_even_rate(evidence)
+    {
+        diagnosis = limited;
+    }
+    target_parts::refine(evidence, &mut diagnosis);
+    if matches!(diagnosis.cause, LimitCause::Ceiling | LimitCause::Link)
         && let Some(balanced) = balanced_limits(evidence, || {
             let usual = rate(usual_rate(evidence));
-            format!("The rate does not vary, as that of a ceiling of {usual} per second")
+            format!("The rate may be that of a ceiling of {usual} per second")
         })
     {
         diagnosis = balanced;
@@ -139,7 +153,13 @@ fn from_even_rate(evidence: &Evidence, depth: f64, mean: f64) -> Option<Diagnosi
     if depth < 2.0 {
         return None;
     }
-    let is_filled = served >= depth * (1.0 - error_of_served(evidence));
+    // What waits for a sync is not in service.
+    let served_and_synced = served + flush_share(evidence) * depth;
+    let is_filled = served_and_synced >= depth * (1.0 - error_of_served(evidence));
+    if is_filled && target_parts::is_split(evidence) {
+        // Its requests are served, not its I/Os.
+        return None;
+    }
     let (cause, sentence) = if is_filled {
         (
             LimitCause::QueueDepth,
@@ -211,6 +231,23 @@ pub(super) fn deeper_probe<'a>(evidence: &Evidence<'a>, depth: f64) -> Option<&'
     counted_probes(evidence).find(|probe| f64::from(probe.depth) >= 1.5 * depth)
 }
 
+/// The probe at about half the depth.
+fn shallower_probe<'a>(evidence: &Evidence<'a>, depth: f64) -> Option<&'a DepthProbe> {
+    counted_probes(evidence).find(|probe| (0.4..1.0).contains(&(f64::from(probe.depth) / depth)))
+}
+
+/// How many times the rate twice the depth reaches. Fewer in flight never complete more: where half of the depth did, after a pause, a
+/// buffer took what the probes wrote, and they compare only with each other.
+pub(super) fn growth_at_twice_the_depth(evidence: &Evidence, deeper: &DepthProbe) -> f64 {
+    let usual = usual_rate(evidence).max(1e-9);
+    let shallower = shallower_probe(evidence, evidence.effective_depth());
+    let buffered = shallower.filter(|probe| {
+        evidence.main != Direction::Read
+            && probe.iops > (MAX_GROWTH_OF_TARGET_LIMIT + error_of_probe(probe, 2.0)) * usual
+    });
+    deeper.iops / buffered.map_or(usual, |probe| probe.iops)
+}
+
 /// The figures of the run and of its probes as a phrase.
 fn depths_as_text(evidence: &Evidence, depth: f64, usual: f64, deeper: &DepthProbe) -> String {
     let mut probes = counted_probes(evidence);
@@ -235,9 +272,13 @@ pub(super) fn gain_of_first_cause(evidence: &Evidence, cause: LimitCause) -> f64
     let depth = evidence.effective_depth();
     if cause == LimitCause::ThinkTime {
         // Without the pauses, the queue is full.
-        return depth / evidence.entry().little.in_flight.max(1e-9) - 1.0;
+        let used = evidence.entry().little.in_flight + flush_share(evidence) * depth;
+        return depth / used.max(1e-9) - 1.0;
     }
-    if matches!(cause, LimitCause::Ceiling | LimitCause::ControlGroup) {
+    if matches!(
+        cause,
+        LimitCause::Ceiling | LimitCause::ControlGroup | LimitCause::Link
+    ) {
         // Without the limit, the target or the depth is the next one. What the depth allows is known.
         return (bound_of_depth(evidence) - 1.0).clamp(0.0, 1.0);
     }
@@ -248,9 +289,15 @@ pub(super) fn gain_of_first_cause(evidence: &Evidence, cause: LimitCause) -> f64
     let alone = ios_alone(evidence, depth).filter(|_| depth > 1.0);
     let served_at_once = alone.map_or(depth, |probe| usual * probe.mean_ns / 1e9);
     let error = alone.map_or(0.0, |probe| 2.0 / (probe.ios as f64).max(1.0).sqrt());
+    // Half of the depth that reaches half of the rate is served at once as well, and so is the whole.
+    let is_half_served = shallower_probe(evidence, depth).is_some_and(|probe| {
+        let in_proportion = usual * f64::from(probe.depth) / depth;
+        probe.iops <= (1.0 + error_of_probe(probe, 1.0)) * in_proportion
+    });
     let is_balanced = (served_at_once / depth - 1.0).abs() <= error.max(MAX_ERROR_OF_BALANCE);
     match cause {
-        LimitCause::QueueDepth => deeper.iops / usual - 1.0,
+        LimitCause::QueueDepth => growth_at_twice_the_depth(evidence, deeper) - 1.0,
+        LimitCause::Target if is_half_served && alone.is_none() && depth >= 2.0 => 0.0,
         LimitCause::Target if is_balanced && (depth < 2.0 || alone.is_some()) => 0.0,
         // Without another program that does its I/Os at a rate of its own, less is gained than with a target of twice the servers.
         LimitCause::Target if evidence.foreign_per_own_io > 0.0 => {
@@ -282,11 +329,41 @@ pub(super) fn bound_of_depth(evidence: &Evidence) -> f64 {
     depth * 1e9 / time_ns.max(1.0) / usual.max(1e-9) * (1.0 + error)
 }
 
+/// A target that writes at the same rate with one in flight, because its buffer takes them.
+fn buffered_target(evidence: &Evidence, depth: f64) -> Option<Diagnosis> {
+    let usual = usual_rate(evidence);
+    let alone = counted_probes(evidence)
+        .find(|probe| evidence.main != Direction::Read && probe.depth == 1 && depth > 1.0)?;
+    let deeper = deeper_probe(evidence, depth)?;
+    // A rate that does not vary is judged by its shape, and a queue of the device can be short.
+    let is_reached = alone.iops >= MIN_RATE_SHARE_OF_BUFFERED * usual && !takes_equal_times(alone);
+    is_reached.then(|| {
+        let both = depths_as_text(evidence, depth, usual, deeper);
+        let mut diagnosis = likely(
+            LimitCause::Target,
+            format!(
+                "The target is probably the limit, because one write at a time reaches {} per second as well: {both}.",
+                rate(alone.iops)
+            ),
+            "the same load with a longer runtime",
+        );
+        diagnosis.evidence_for = probes_as_evidence(evidence);
+        diagnosis
+    })
+}
+
 /// What other depths of the same load tell.
 fn by_probes(evidence: &Evidence, depth: f64) -> Option<Diagnosis> {
-    let deeper = deeper_probe(evidence, depth)?;
+    if let Some(diagnosis) = buffered_target(evidence, depth) {
+        return Some(diagnosis);
+    }
+    let deeper = deeper_probe(evidence, depth).filter(|deeper| {
+        // With more in flight none takes less time, unless the target did something else meanwhile, as one that collects garbage does.
+        evidence.main == Direction::Read
+            || deeper.mean_ns >= MIN_RESPONSE_SHARE_OF_DEEPER * evidence.entry().little.mean_ns
+    })?;
     let usual = usual_rate(evidence);
-    let growth = deeper.iops / usual.max(1e-9);
+    let growth = growth_at_twice_the_depth(evidence, deeper);
     let both = depths_as_text(evidence, depth, usual, deeper);
     let mut diagnosis = if growth >= MIN_GROWTH_OF_DEPTH_LIMIT {
         fact(
@@ -320,7 +397,8 @@ fn by_probes(evidence: &Evidence, depth: f64) -> Option<Diagnosis> {
         LimitCause::TooDeep => growth + error < MAX_GROWTH_OF_FALLING_RATE,
         LimitCause::QueueDepth => growth - error > MAX_GROWTH_OF_TARGET_LIMIT,
         LimitCause::Knee => {
-            growth - error > MAX_GROWTH_OF_TARGET_LIMIT
+            evidence.main == Direction::Read
+                && growth - error > MAX_GROWTH_OF_TARGET_LIMIT
                 && growth + error < MIN_GROWTH_OF_DEPTH_LIMIT
         }
         _ => growth + error < MIN_GROWTH_OF_DEPTH_LIMIT,
@@ -379,14 +457,23 @@ fn make_likely(diagnosis: &mut Diagnosis) {
     diagnosis.settled_by = Some("the same load with a longer runtime".to_owned());
 }
 
+/// Whether a worker used most of the CPU time that the hypervisor left it.
+pub(super) fn has_busy_worker(evidence: &Evidence) -> bool {
+    let (from, to) = evidence.context.span();
+    let whole = to.saturating_sub(from).as_secs_f64().max(1e-9);
+    let stopped = total(&stops(evidence)).as_secs_f64() / whole;
+    let available = 1.0 - evidence.steal_percent.unwrap_or(0.0) / 100.0 - stopped;
+    evidence
+        .members()
+        .any(|member| member.cpu_share() >= MAX_CPU_SHARE_OF_IDLE_WORKER * available)
+}
+
 /// A worker that is busy itself is a rival of the target: both complete no more with more in flight.
 fn name_busy_worker(evidence: &Evidence, diagnosis: &mut Diagnosis, both: &str) {
-    let is_busy = evidence
-        .members()
-        .any(|member| member.cpu_share() >= MAX_CPU_SHARE_OF_IDLE_WORKER);
-    if !is_busy {
+    if !has_busy_worker(evidence) {
         return;
     }
+    diagnosis.cause = LimitCause::Program;
     diagnosis.certainty = Certainty::Likely;
     diagnosis.evidence_against = vec!["a worker used most of a CPU".to_owned()];
     diagnosis.settled_by = Some("the same load with numjobs=2".to_owned());
@@ -442,10 +529,7 @@ pub(super) fn probed_rate(evidence: &Evidence) -> Option<Diagnosis> {
     let due =
         evidence.entry().counts.planned as f64 / to.saturating_sub(from).as_secs_f64().max(1e-9);
     let between = f64::midpoint(1.0, (due / usual.max(1e-9)).clamp(1.0, 2.0));
-    let shallower = counted_probes(evidence).find(|probe| {
-        let share = f64::from(probe.depth) / depth;
-        (0.4..1.0).contains(&share)
-    });
+    let shallower = shallower_probe(evidence, depth);
     // A probe begins without a backlog, so that its queue is not full where the planned rate is near that of the target.
     let is_filled =
         deeper.iops * deeper.mean_ns / 1e9 >= FILLED_PROBE_SHARE * f64::from(deeper.depth);
@@ -477,5 +561,6 @@ pub(super) fn probed_rate(evidence: &Evidence) -> Option<Diagnosis> {
         make_likely(&mut diagnosis);
     }
     diagnosis.evidence_for = probes_as_evidence(evidence);
+    target_parts::refine(evidence, &mut diagnosis);
     Some(diagnosis)
 }

@@ -350,10 +350,16 @@ fn little(little: &Little) -> Object {
 }
 
 fn diagnosis(diagnosis: &Diagnosis) -> Object {
+    let shares = diagnosis.shares.iter().map(|(cause, share)| {
+        Object::new()
+            .with("cause", cause.name())
+            .with("share", *share)
+    });
     Object::new()
         .with("cause", diagnosis.cause.name())
         .with("certainty", diagnosis.certainty.name())
         .with("text", diagnosis.sentences.join(" "))
+        .with("shares", shares.collect::<Tree>())
         .with(
             "evidence_for",
             diagnosis.evidence_for.iter().collect::<Tree>(),

@@ -1,6 +1,6 @@
 //! The device below another one, with the completions that it has reported.
 
-use crate::device::{SimCompletion, SimDevice, SimRequest, SimTime};
+use crate::device::{DeviceSurvey, SimCompletion, SimDevice, SimRequest, SimTime};
 use crate::registry::Device;
 
 /// A device below and room for its completions.
@@ -19,6 +19,10 @@ impl Below {
 
     pub fn capacity(&self) -> u64 {
         self.device.capacity()
+    }
+
+    pub fn survey(&self) -> DeviceSurvey {
+        self.device.survey()
     }
 
     pub fn next(&self) -> Option<SimTime> {
@@ -60,6 +64,16 @@ pub(crate) trait Layer: Send {
     /// Bytes, given those of the device below.
     fn capacity(&self, below: u64) -> u64 {
         below
+    }
+
+    /// What the host knows of it, given what it knows of the device below.
+    fn survey(&self, below: DeviceSurvey) -> DeviceSurvey {
+        below
+    }
+
+    /// Requests beyond those that arrived, by operation, if it is a part of the block layer.
+    fn requests_added(&self) -> [u64; 4] {
+        [0; 4]
     }
 }
 
@@ -113,6 +127,14 @@ impl<L: Layer> Layered<L> {
 impl<L: Layer> SimDevice for Layered<L> {
     fn capacity(&self) -> u64 {
         self.layer.capacity(self.port.below.capacity())
+    }
+
+    fn survey(&self) -> DeviceSurvey {
+        self.layer.survey(self.port.below.survey())
+    }
+
+    fn requests_added(&self) -> [u64; 4] {
+        self.layer.requests_added()
     }
 
     fn submit(&mut self, now: SimTime, request: SimRequest) {

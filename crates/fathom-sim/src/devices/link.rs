@@ -5,8 +5,10 @@
 
 use std::collections::VecDeque;
 
+use fathom_model::LinkKind;
+
 use super::below::{Layer, Layered, Port};
-use crate::device::{SimCompletion, SimOp, SimRequest, SimTime};
+use crate::device::{DeviceSurvey, SimCompletion, SimOp, SimRequest, SimTime, SurveyedLink};
 use crate::error::ModelError;
 use crate::params::Params;
 use crate::registry::{Builder, Device, ModelKind};
@@ -20,7 +22,15 @@ pub(crate) const KIND: ModelKind = ModelKind {
 };
 
 fn build(params: &mut Params<'_>, builder: &mut Builder<'_>) -> Result<Device, ModelError> {
+    let kinds = [
+        ("pcie", Some(LinkKind::Pcie)),
+        ("sata", Some(LinkKind::Sata)),
+        ("sas", Some(LinkKind::Sas)),
+        ("fc", Some(LinkKind::FibreChannel)),
+        ("network", None),
+    ];
     let link = Link {
+        kind: params.choice("kind", &kinds)?,
         ns_per_byte: 1e9 / params.rate("rate", None)?,
         overhead: params.time("overhead", Some(0.0))?,
         latency: params.time("latency", Some(0.0))? as SimTime,
@@ -35,6 +45,8 @@ fn build(params: &mut Params<'_>, builder: &mut Builder<'_>) -> Result<Device, M
 }
 
 struct Link {
+    /// What the host knows it as; a network has no rate that the host knows.
+    kind: Option<LinkKind>,
     ns_per_byte: f64,
     overhead: f64,
     latency: SimTime,
@@ -86,6 +98,18 @@ impl Link {
 
 impl Layer for Link {
     type Event = Event;
+
+    fn survey(&self, below: DeviceSurvey) -> DeviceSurvey {
+        let own = self.kind.map(|kind| SurveyedLink {
+            kind,
+            bytes_per_s: (1e9 / self.ns_per_byte).round() as u64,
+        });
+        let links = own.into_iter().chain(below.link);
+        DeviceSurvey {
+            link: links.min_by_key(|link| link.bytes_per_s),
+            ..below
+        }
+    }
 
     fn arrived(&mut self, now: SimTime, request: SimRequest, port: &mut Port<Event>) {
         self.waiting.push_back(request);

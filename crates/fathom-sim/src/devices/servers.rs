@@ -16,6 +16,9 @@ pub(crate) const KIND: ModelKind = ModelKind {
     build,
 };
 
+/// Time of a flush unless `flush` sets it: the device has no cache.
+const FLUSH_NS: f64 = 1000.0;
+
 #[derive(Clone, Copy, Debug)]
 enum Distribution {
     Fixed,
@@ -37,6 +40,7 @@ fn build(params: &mut Params<'_>, builder: &mut Builder<'_>) -> Result<Device, M
         free: params.count("count", (1, 65_536), Some(1))? as u32,
         read,
         write,
+        flush: params.positive_time("flush", Some(FLUSH_NS))?,
         per_byte: 1e9 / rate,
         distribution: params.choice(
             "distribution",
@@ -58,6 +62,8 @@ struct Servers {
     free: u32,
     read: f64,
     write: f64,
+    /// Time of a flush, which needs no server.
+    flush: f64,
     per_byte: f64,
     distribution: Distribution,
     random: Random,
@@ -107,7 +113,7 @@ impl SimDevice for Servers {
     fn submit(&mut self, now: SimTime, request: SimRequest) {
         let end = request.offset.checked_add(u64::from(request.bytes));
         match request.op {
-            SimOp::Flush => self.add(now, 1000.0, request.id, false, false),
+            SimOp::Flush => self.add(now, self.flush, request.id, false, false),
             _ if end.is_none_or(|end| end > self.capacity) => {
                 self.add(now, 1000.0, request.id, true, false);
             }

@@ -2,7 +2,7 @@
 //! and at device boundaries. A request completes with its last piece.
 
 use super::below::{Layer, Layered, Port};
-use crate::device::{SimCompletion, SimOp, SimRequest, SimTime};
+use crate::device::{DeviceSurvey, SimCompletion, SimOp, SimRequest, SimTime};
 use crate::error::ModelError;
 use crate::params::Params;
 use crate::registry::{Builder, Device, ModelKind};
@@ -36,6 +36,7 @@ fn build(params: &mut Params<'_>, builder: &mut Builder<'_>) -> Result<Device, M
         boundary,
         parents: Slots::default(),
         pieces: Slots::default(),
+        added: [0; 4],
     };
     Ok(Box::new(Layered::new(split, builder.member()?)))
 }
@@ -52,10 +53,24 @@ struct Split {
     parents: Slots<Parent>,
     /// The parent of each piece.
     pieces: Slots<u64>,
+    /// Pieces beyond one for each request, by operation.
+    added: [u64; 4],
 }
 
 impl Layer for Split {
     type Event = ();
+
+    fn survey(&self, below: DeviceSurvey) -> DeviceSurvey {
+        let narrowest = below.max_request_bytes;
+        DeviceSurvey {
+            max_request_bytes: Some(narrowest.map_or(self.limit, |below| below.min(self.limit))),
+            ..below
+        }
+    }
+
+    fn requests_added(&self) -> [u64; 4] {
+        self.added
+    }
 
     fn arrived(&mut self, now: SimTime, request: SimRequest, port: &mut Port<()>) {
         let end = request.offset.saturating_add(u64::from(request.bytes));
@@ -87,6 +102,7 @@ impl Layer for Split {
                 break;
             }
         }
+        self.added[request.op as usize] += u64::from(count - 1);
         if let Some(parent) = self.parents.get_mut(parent) {
             parent.left = count;
         }

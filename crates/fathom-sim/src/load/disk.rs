@@ -66,7 +66,12 @@ impl Disk {
 
     /// What the kernel would have counted until `now`.
     pub fn counters(&self, now: SimTime) -> DiskCounters {
-        self.counts.counters(now)
+        let mut counters = self.counts.counters(now);
+        // The kernel counts requests after it has split them.
+        let [reads, writes, ..] = self.device.requests_added();
+        counters.read_ios += reads;
+        counters.write_ios += writes;
+        counters
     }
 
     /// Whether it may have requests that it never completes.

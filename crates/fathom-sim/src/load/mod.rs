@@ -76,6 +76,7 @@ impl SimHost {
         let spec = SimMachineSpec {
             disks: disks.collect(),
             cpus: machine.cpus.unwrap_or(1),
+            cpu_per_io: machine.cpu_per_io,
             started_unix_ns,
             events: machine.events,
             ..SimMachineSpec::default()

@@ -19,6 +19,7 @@
 
 use std::path::{Path, PathBuf};
 
+use fathom_model::Nanos;
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -43,6 +44,8 @@ const CACHE_BYTES: u64 = 16 << 20;
 pub struct MachineFile {
     /// CPUs.
     pub cpus: u32,
+    /// CPU time of the load generator for each I/O.
+    pub cpu_per_io: Nanos,
     /// Its devices; at least one.
     pub devices: Vec<DeviceEntry>,
     /// What happens to it.
@@ -158,6 +161,7 @@ impl MachineFile {
         let spec = as_spec(&reader, "machine", rest, start.clone())?;
         let mut params = Params::new(&spec);
         let cpus = params.count("cpus", (1, MAX_CPUS), Some(1))? as u32;
+        let cpu_per_io = Nanos::new(params.time("cpu_per_io", Some(0.0))?.round() as u64);
         params.finish()?;
         if devices.is_empty() {
             return Err(ModelError::at(
@@ -171,6 +175,7 @@ impl MachineFile {
         let events = events.collect::<Result<Vec<Event>, ModelError>>()?;
         Ok(MachineFile {
             cpus,
+            cpu_per_io,
             devices,
             events,
         })
@@ -188,24 +193,26 @@ impl MachineFile {
         let devices = devices?;
         let mut files = FileTree::default();
         for ((disk, device), entry) in devices.iter().enumerate().zip(&self.devices) {
-            entry.add_to(&mut files, disk, device.capacity())?;
+            entry.add_to(&mut files, disk, device)?;
         }
         Ok(Machine {
             devices,
             files,
             cpus: Some(self.cpus),
+            cpu_per_io: self.cpu_per_io,
             events: self.events.clone(),
         })
     }
 }
 
 impl DeviceEntry {
-    fn add_to(&self, files: &mut FileTree, disk: usize, capacity: u64) -> Result<(), ModelError> {
+    fn add_to(&self, files: &mut FileTree, disk: usize, device: &Device) -> Result<(), ModelError> {
         let volume = |path: &Path, kind| Volume {
             read_only: self.read_only,
             drive: self.drive.clone(),
             serial: self.serial.clone(),
-            ..Volume::new(path.to_owned(), kind, disk, capacity)
+            survey: device.survey(),
+            ..Volume::new(path.to_owned(), kind, disk, device.capacity())
         };
         if self.path.starts_with("/dev") {
             files.add_volume(Volume {

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
+use crate::device::DeviceSurvey;
+
 const ENOSPC: i32 = 28;
 const ENOENT: i32 = 2;
 /// Files begin at multiples of this.
@@ -55,6 +57,8 @@ pub struct Volume {
     pub drive: Option<String>,
     /// Its serial number.
     pub serial: Option<String>,
+    /// What the host knows of how the device is built and connected.
+    pub survey: DeviceSurvey,
 }
 
 impl Volume {
@@ -72,6 +76,7 @@ impl Volume {
             mounted: None,
             drive: None,
             serial: None,
+            survey: DeviceSurvey::default(),
         }
     }
 }

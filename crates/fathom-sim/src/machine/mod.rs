@@ -23,6 +23,8 @@ pub use self::description::{MachineError, SimDisk, SimMachineSpec};
 pub use self::events::{Event, EventKind, ForeignLoad, TokenBucket};
 pub use self::file::{DeviceCache, DeviceEntry, FileEntry, MachineFile, OneHost};
 pub use self::files::{Extent, FileNode, FileTree, Node, PlaceError, Volume, VolumeKind};
+use fathom_model::Nanos;
+
 use crate::error::ModelError;
 use crate::registry::{Device, Library};
 use crate::spec::ModelSpec;
@@ -35,6 +37,8 @@ pub struct Machine {
     pub files: FileTree,
     /// CPUs; none of a machine that is only a device says how many.
     pub cpus: Option<u32>,
+    /// CPU time of the load generator for each I/O.
+    pub cpu_per_io: Nanos,
     /// What happens to it.
     pub events: Vec<Event>,
 }
@@ -56,6 +60,7 @@ impl Machine {
             devices,
             files,
             cpus: None,
+            cpu_per_io: Nanos::ZERO,
             events: Vec::new(),
         })
     }

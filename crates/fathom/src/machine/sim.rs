@@ -14,13 +14,14 @@ use fathom_hosts::{Simulation, WallClock};
 use fathom_linux::{CommitError, CommitLoad, CommitMethod, CommitResult};
 use fathom_load::{HostError, LoadError, RunHooks};
 use fathom_model::{
-    Bytes, ClockFacts, CpuIdleness, DeviceFacts, DeviceRecording, DiskCounters, FileSystemFacts,
-    Identity, Nanos, Plan, Recording, Simulated, TargetRecording,
+    ArrayFacts, Bytes, ClockFacts, CpuIdleness, DeviceFacts, DeviceRecording, DiskCounters,
+    FileSystemFacts, Identity, Link, LinkSpeed, Nanos, Plan, QueueFacts, Recording, Simulated,
+    TargetRecording,
 };
 use fathom_plan::HostInfo;
 use fathom_sim::{
-    FileNode, FileTree, Node, RealFiles, SharedTime, SimCommits, SimHost, Volume, VolumeKind,
-    run_load,
+    FileNode, FileTree, Node, RealFiles, SharedTime, SimCommits, SimHost, SurveyedArray,
+    SurveyedLink, Volume, VolumeKind, run_load,
 };
 
 use super::{
@@ -279,7 +280,35 @@ fn device_facts(one: &Volume, volume: usize) -> DeviceFacts {
             serial: Some(serial_of(one, volume)),
             ..Identity::default()
         },
+        links: one.survey.link.map(link_facts).into_iter().collect(),
+        queue: QueueFacts {
+            max_request: one.survey.max_request_bytes.map(Bytes::new),
+            ..QueueFacts::default()
+        },
+        array: one.survey.array.map(array_facts),
         ..DeviceFacts::default()
+    }
+}
+
+fn link_facts(link: SurveyedLink) -> Link {
+    Link {
+        kind: link.kind,
+        at: "simulated".to_owned(),
+        now: LinkSpeed {
+            bytes_per_s: link.bytes_per_s,
+            ..LinkSpeed::default()
+        },
+        best: None,
+    }
+}
+
+fn array_facts(array: SurveyedArray) -> ArrayFacts {
+    ArrayFacts {
+        kind: array.level.to_owned(),
+        members: array.members,
+        chunk: Some(Bytes::new(array.chunk_bytes)),
+        stripe: Some(Bytes::new(array.stripe_bytes)),
+        ..ArrayFacts::default()
     }
 }
 

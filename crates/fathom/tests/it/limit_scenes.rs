@@ -220,3 +220,102 @@ fn another_program_has_a_rate_of_its_own_or_a_share_of_the_queue() {
         "The device did 4.0 other I/Os for each of this run",
     );
 }
+
+/// Of one write of 200 us and a sync of 2 ms each, the syncs take 2 / 2.2 = 91 % of the time: without them one job writes eleven times as much,
+/// and a second job only twice as much.
+#[test]
+fn syncs_between_writes_are_named() {
+    check(
+        ("servers(count=8, service=200us, flush=2ms)", &[]),
+        "--ioengine=psync --rw=randwrite --fsync=1",
+        ("flush", "likely"),
+        "syncs took 2.00 ms each, which is 91 % of the time of the queue",
+    );
+    // Here they take a tenth, and a second job gains more.
+    check(
+        ("servers(count=8, service=900us, flush=100us)", &[]),
+        "--ioengine=psync --rw=randwrite --fsync=1",
+        ("queue_depth", "fact"),
+        "1 in flight reach 1,000 per second",
+    );
+}
+
+/// A link of 41 MB/s carries 10,010 blocks of 4 KiB per second, and 64 servers of 500 us could do 128,000. The same rate as a limit of the
+/// volume is no link.
+#[test]
+fn a_full_link_is_named() {
+    check(
+        ("link(servers(count=64, service=500us), rate=41MB/s)", &[]),
+        "--ioengine=libaio --iodepth=32",
+        ("link", "likely"),
+        "The link is probably the limit",
+    );
+    check(
+        (
+            "limit(servers(count=64, service=500us), bandwidth=41MB/s)",
+            &[],
+        ),
+        "--ioengine=libaio --iodepth=32",
+        ("ceiling", "likely"),
+        "A ceiling of about 10,0",
+    );
+}
+
+/// A write of 4 KiB to a RAID 5 reads the old data and parity and writes both: 4 I/Os. A read is one, and so is a write to a RAID 0.
+#[test]
+fn the_parity_of_an_array_is_named_for_small_writes() {
+    let load = "--ioengine=libaio --iodepth=64 --rw=randwrite";
+    check(
+        ("raid5(4 x servers(count=1, service=1ms), chunk=64k)", &[]),
+        load,
+        ("raid_write_penalty", "likely"),
+        "raid5 of 4 members does up to 4 I/Os for each write of 4 KiB",
+    );
+    for (model, load) in [
+        ("raid0(4 x servers(count=1, service=1ms), chunk=64k)", load),
+        (
+            "raid5(4 x servers(count=1, service=1ms), chunk=64k)",
+            "--ioengine=libaio --iodepth=64",
+        ),
+    ] {
+        let json = run_on(model, &[], &format!("--runtime=10 {load}"));
+        let cause = &json.0["fathom"]["entries"][0]["limit"]["cause"];
+        assert_eq!(cause, "target", "{model} {load}");
+    }
+}
+
+/// I/Os of 64 KiB through requests of 16 KiB are four each, and one server of 1 ms does 1,000 requests per second.
+#[test]
+fn split_requests_are_named() {
+    check(
+        ("split(servers(count=1, service=1ms), max_bytes=16k)", &[]),
+        "--ioengine=libaio --iodepth=8 --bs=64k",
+        ("splitting", "likely"),
+        "it gets 4 requests for each",
+    );
+}
+
+/// The shares of the parts of the mean response add up to 1: of 10 s, this program did not run for 1.5 s.
+#[test]
+fn the_shares_of_the_response_add_up() {
+    let stop: &[&str] = &["at = '3s', stop_generator = '1500ms'"];
+    let json = run_on(
+        "servers(count=4, service=1ms)",
+        stop,
+        "--runtime=10 --ioengine=libaio --iodepth=32",
+    );
+    let limit = &json.0["fathom"]["entries"][0]["limit"];
+    let shares = limit["shares"].as_array().expect("shares");
+    let share = |cause: &str| {
+        let found = shares.iter().find(|one| one["cause"] == cause);
+        found.and_then(|one| one["share"].as_f64()).unwrap_or(0.0)
+    };
+    let sum: f64 = shares.iter().filter_map(|one| one["share"].as_f64()).sum();
+    assert!((sum - 1.0).abs() < 1e-5, "{limit:#}");
+    assert!((share("host_cpu") - 0.15).abs() < 0.001, "{limit:#}");
+    // 4 of 32 in flight are in service for the rest of the time.
+    assert!(
+        (share("queue_depth") - 0.85 / 8.0).abs() < 0.002,
+        "{limit:#}"
+    );
+}

@@ -1,0 +1,207 @@
+//! Why a target is the limit: the link to it, the array that it is, the requests that its I/Os become, or its garbage collection.
+
+use fathom_model::{ArrayFacts, Certainty, Diagnosis, Direction, LimitCause, Link};
+
+use super::queue::{
+    counts_of_whole_intervals, deeper_probe, growth_at_twice_the_depth, median, usual_rate,
+};
+use super::{Evidence, disturbance};
+use crate::figures::{bytes, percent, rate};
+
+/// A link carries this share of its rate as data: packet headers and commands take the rest.
+const MIN_SHARE_OF_FULL_LINK: f64 = 0.9;
+/// Requests for each I/O from which on it is split.
+const MIN_REQUESTS_OF_SPLIT_IO: f64 = 1.5;
+/// Of the rate at the begin, a drive that has begun to collect garbage does at most this share at the end.
+const MAX_RATE_SHARE_OF_COLLECTION: f64 = 0.9;
+/// By which share a drive that does not collect would be faster over the run, from which on that comes before the drive itself.
+const MIN_GAIN_OF_FRESH_DRIVE: f64 = 0.5;
+/// The best of several intervals is by chance less than this many standard errors of a count above the others.
+const STANDARD_ERRORS_OF_FALL: f64 = 5.0;
+/// Intervals that show how the rate falls.
+const MIN_INTERVALS_OF_FALL: usize = 12;
+
+/// What settles whether a drive was slowed by garbage collection.
+const UNTIL_STEADY: &str = "`fathom suite pts-wsat`, which writes until the rate is steady";
+
+/// What is known of the way to a target.
+#[derive(Clone, Copy)]
+pub(crate) struct TargetParts<'a> {
+    /// The narrowest link.
+    pub(crate) link: Option<&'a Link>,
+    /// The array that it is.
+    pub(crate) array: Option<&'a ArrayFacts>,
+    /// Requests that the device got for each I/O.
+    pub(crate) requests_per_io: f64,
+}
+
+/// Says why the target is the limit where that is known. None of it is a fact: what the target does otherwise was not measured.
+pub(super) fn refine(evidence: &Evidence, diagnosis: &mut Diagnosis) {
+    let reason = match diagnosis.cause {
+        LimitCause::Ceiling | LimitCause::Target | LimitCause::TooDeep | LimitCause::Knee => {
+            full_link(evidence)
+                .or_else(|| {
+                    link_of_response(evidence).filter(|_| diagnosis.cause == LimitCause::Knee)
+                })
+                .or_else(|| raid_write_penalty(evidence))
+                .or_else(|| splitting(evidence))
+                .or_else(|| garbage_collection(evidence))
+        }
+        // Each write waits for the reads before it: without them, it takes half of the time, as much as twice the depth gains.
+        LimitCause::QueueDepth => link_of_response(evidence)
+            .or_else(|| raid_write_penalty(evidence))
+            .or_else(|| garbage_collection(evidence)),
+        _ => None,
+    };
+    let Some((cause, sentence, settled_by)) = reason else {
+        if is_slowed(evidence) && diagnosis.certainty == Certainty::Fact {
+            diagnosis.certainty = Certainty::Likely;
+            diagnosis.settled_by = Some(UNTIL_STEADY.to_owned());
+        }
+        return;
+    };
+    diagnosis.cause = cause;
+    diagnosis.certainty = Certainty::Likely;
+    diagnosis.sentences.insert(0, sentence);
+    diagnosis.settled_by = Some(settled_by.to_owned());
+}
+
+type Reason = (LimitCause, String, &'static str);
+
+/// The bytes of the run fill the narrowest link.
+fn full_link(evidence: &Evidence) -> Option<Reason> {
+    let link = evidence.parts.link?;
+    let directions = evidence.entry().directions.iter();
+    // In the usual intervals, without what a stop lost.
+    let usual_share = usual_rate(evidence) / evidence.entry().little.iops.max(1e-9);
+    let bandwidth: f64 =
+        directions.map(|(_, one)| one.bandwidth).sum::<f64>() * usual_share.max(1.0);
+    let share = bandwidth / link.now.bytes_per_s as f64;
+    (MIN_SHARE_OF_FULL_LINK..=1.0 + disturbance::MIN_GAIN)
+        .contains(&share)
+        .then(|| {
+            (
+                LimitCause::Link,
+                format!(
+                    "The link is probably the limit: it carries {}/s, and the run moved {} of that.",
+                    bytes(link.now.bytes_per_s),
+                    percent(100.0 * share)
+                ),
+                "the same load with another block size: the bytes per second stay the same",
+            )
+        })
+}
+
+/// The share of the mean service time in which the bytes of an I/O cross the narrowest link.
+pub(super) fn transfer_share(evidence: &Evidence) -> f64 {
+    let mean_ns = evidence.entry().directions[evidence.main].clat.mean;
+    transfer_ns(evidence) / mean_ns.max(1.0)
+}
+
+/// The time in which the bytes of an I/O cross the narrowest link; 0 where none is known.
+pub(super) fn transfer_ns(evidence: &Evidence) -> f64 {
+    let summary = &evidence.entry().directions[evidence.main];
+    let size = summary.bytes as f64 / summary.ios.max(1) as f64;
+    let link = evidence.parts.link;
+    link.map_or(0.0, |link| size * 1e9 / link.now.bytes_per_s as f64)
+}
+
+/// The link takes so much of the response that without it more is gained than with twice the depth.
+fn link_of_response(evidence: &Evidence) -> Option<Reason> {
+    let share = transfer_share(evidence);
+    let deeper = deeper_probe(evidence, evidence.effective_depth());
+    let of_depth = deeper.map_or(1.0, |deeper| {
+        growth_at_twice_the_depth(evidence, deeper) - 1.0
+    });
+    let gain = share / (1.0 - share).max(1e-9);
+    (share > 0.0 && gain >= of_depth.max(disturbance::MIN_GAIN)).then(|| {
+        (
+            LimitCause::Link,
+            format!(
+                "The link is probably the limit: the bytes of an I/O need {} of its time to cross it.",
+                percent(100.0 * share.min(1.0))
+            ),
+            "the same load with another block size",
+        )
+    })
+}
+
+/// Writes that change a part of a stripe with parity: data and parities are read, then written.
+fn raid_write_penalty(evidence: &Evidence) -> Option<Reason> {
+    let array = evidence.parts.array?;
+    let ios_per_write = match array.kind.as_str() {
+        "raid4" | "raid5" => 4,
+        "raid6" => 6,
+        _ => return None,
+    };
+    let summary = &evidence.entry().directions[evidence.main];
+    let size = summary.bytes as f64 / summary.ios.max(1) as f64;
+    let is_part = array.chunk.is_none_or(|chunk| size <= chunk.get() as f64);
+    (evidence.main == Direction::Write && is_part).then(|| {
+        (
+            LimitCause::RaidWritePenalty,
+            format!(
+                "The target is probably the limit because of its parity: {} of {} members does up to {ios_per_write} I/Os for each write of {}.",
+                array.kind,
+                array.members,
+                bytes(size as u64)
+            ),
+            "the same load with full stripes",
+        )
+    })
+}
+
+/// Whether the kernel splits the I/Os.
+pub(super) fn is_split(evidence: &Evidence) -> bool {
+    evidence.parts.requests_per_io >= MIN_REQUESTS_OF_SPLIT_IO
+}
+
+/// The device gets several requests for each I/O.
+fn splitting(evidence: &Evidence) -> Option<Reason> {
+    let requests = evidence.parts.requests_per_io;
+    is_split(evidence).then(|| {
+        (
+            LimitCause::Splitting,
+            format!(
+                "The target is probably the limit because the kernel splits each I/O: it gets {} requests for each.",
+                rate(requests)
+            ),
+            "the same load with a block size of one request, or a larger max_sectors_kb",
+        )
+    })
+}
+
+/// The best rate of the first quarter of a run that writes, and the usual one of the last quarter, if it fell by more than chance.
+fn fallen_rate(evidence: &Evidence) -> Option<(f64, f64)> {
+    let counts = counts_of_whole_intervals(evidence);
+    if evidence.main != Direction::Write || counts.len() < MIN_INTERVALS_OF_FALL {
+        return None;
+    }
+    let quarter = counts.len() / 4;
+    let first = counts[..quarter].iter().copied().fold(0.0, f64::max);
+    let last = median(counts[counts.len() - quarter..].to_vec())?;
+    let best = first - STANDARD_ERRORS_OF_FALL * last.sqrt();
+    (last <= MAX_RATE_SHARE_OF_COLLECTION * best).then_some((best, last))
+}
+
+/// Whether the target became slower while it was written.
+fn is_slowed(evidence: &Evidence) -> bool {
+    fallen_rate(evidence).is_some()
+}
+
+/// Writes whose rate falls during the run and stays low: the drive has run out of erased blocks.
+fn garbage_collection(evidence: &Evidence) -> Option<Reason> {
+    let (best, last) = fallen_rate(evidence)?;
+    let counts = counts_of_whole_intervals(evidence);
+    let mean = counts.iter().sum::<f64>() / counts.len() as f64;
+    (best >= (1.0 + MIN_GAIN_OF_FRESH_DRIVE) * mean).then(|| {
+        (
+            LimitCause::GarbageCollection,
+            format!(
+                "The target is probably the limit because it collects garbage: of the best rate of the first quarter of the run, the last one has {}.",
+                percent(100.0 * last / best)
+            ),
+            UNTIL_STEADY,
+        )
+    })
+}
