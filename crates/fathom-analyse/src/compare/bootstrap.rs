@@ -72,11 +72,11 @@ impl<'a> Draws<'a> {
 
     /// The logarithm of the median of a draw.
     fn draw(&mut self, few: f64, state: &mut u64) -> f64 {
-        let count = self.ranks.len();
         self.counts.fill(0);
-        for _ in 0..count {
-            let place = ((uniform(state) * count as f64) as usize).min(count - 1);
-            self.counts[self.ranks[place]] += 1;
+        for _ in 0..self.ranks.len() {
+            // The upper half of the product is below the number of values.
+            let place = (u128::from(next(state)) * self.ranks.len() as u128) >> 64;
+            self.counts[self.ranks[place as usize]] += 1;
         }
         let (drawn, middle) = (self.median().max(0.0).ln(), self.side.median.ln());
         // A median of zero has no finite distance to widen.
@@ -106,11 +106,17 @@ impl<'a> Draws<'a> {
     }
 }
 
-/// From 0 to below 1: SplitMix64 (Steele, Lea and Flood 2014).
+/// From 0 to below 1.
+#[cfg(test)]
 pub(super) fn uniform(state: &mut u64) -> f64 {
+    (next(state) >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// SplitMix64 (Steele, Lea and Flood 2014).
+fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    z ^ (z >> 31)
 }

@@ -19,6 +19,9 @@ pub(super) const FEWEST_BATCHES: usize = 16;
 /// More independent values narrow no interval below the width of a bucket.
 const MOST_EFFECTIVE: f64 = 1e6;
 
+/// A count of values above a limit is found up to this share of it, on the side that proves: less than one of the most values that count.
+const MAX_ERROR_OF_COUNT: f64 = 1e-6;
+
 /// Sums over one block: what is counted, and out of how much.
 type Part = (f64, f64);
 
@@ -111,7 +114,7 @@ fn most_above(n: f64, allowed: f64, tail: f64) -> Option<f64> {
         return None;
     }
     let (mut low, mut high) = (0.0, n * allowed);
-    for _ in 0..60 {
+    while high - low > MAX_ERROR_OF_COUNT * high.max(1.0) {
         let middle = f64::midpoint(low, high);
         if proves(middle) {
             low = middle;
@@ -130,7 +133,7 @@ fn fewest_above(n: f64, allowed: f64, tail: f64) -> Option<f64> {
         return None;
     }
     let (mut low, mut high) = (n * allowed, n);
-    for _ in 0..60 {
+    while high - low > MAX_ERROR_OF_COUNT * high.max(1.0) {
         let middle = f64::midpoint(low, high);
         if proves(middle) {
             high = middle;
