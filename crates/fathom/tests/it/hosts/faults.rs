@@ -123,9 +123,9 @@ fn delay_and_losses_change_no_figure() {
     assert!(bound >= Some(190_000_000), "{:#}", hosts_of(&ran)[1]);
 }
 
-/// Shorter than the lease: nobody stops.
+/// Much shorter than the lease: nobody stops. In virtual time a cut may last nearly as long.
 #[test]
-fn a_cut_of_a_second_is_survived() {
+fn a_short_cut_is_survived() {
     require!(Nats);
     let (server, scratch) = (Server::start(), Scratch::new().expect("scratch"));
     let link = Link::to(&server, Duration::ZERO, false);
@@ -136,7 +136,7 @@ fn a_cut_of_a_second_is_survived() {
     let controller = start(server.run("a,b", &job));
     let controller = writing(controller, scratch.path(), &["a", "b"]);
     link.cut(true);
-    thread::sleep(Duration::from_secs(1));
+    thread::sleep(Duration::from_millis(300));
     link.cut(false);
     let ran = controller.finish().expect(0);
     let ios: Vec<_> = hosts_of(&ran)
