@@ -73,7 +73,7 @@ pub struct SurveyedLink {
 /// An array of which the host knows the members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SurveyedArray {
-    /// Its level, as the kernel names it: `raid5`.
+    /// RAID level by the name that the kernel gives it, such as `raid5`.
     pub level: &'static str,
     /// Number of members.
     pub members: u32,

@@ -25,7 +25,7 @@ const MAX_EFFECT_AT_KNEE: f64 = 0.7;
 /// Scenes that are run unless `--scenes` sets their number.
 const DEFAULT_SCENES: u64 = 200;
 /// Threads that run scenes.
-const THREADS: usize = 2;
+const SCENE_THREADS: usize = 2;
 /// Rounding of the shares of the mean response, which add up to 1.
 const MAX_ERROR_OF_SHARES: f64 = 1e-5;
 /// Time of each load, seconds.
@@ -847,7 +847,7 @@ fn run_scenes(program: &Path, directory: &Path, options: &Options) -> io::Result
     };
     let run_some = &run_some;
     let parts: io::Result<Vec<Vec<(usize, Outcome)>>> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..THREADS)
+        let threads: Vec<_> = (0..SCENE_THREADS)
             .map(|thread| scope.spawn(move || run_some(thread)))
             .collect();
         let joined = threads.into_iter().map(|thread| {

@@ -106,14 +106,8 @@ impl<'a> Draws<'a> {
     }
 }
 
-/// From 0 to below 1.
-#[cfg(test)]
-pub(super) fn uniform(state: &mut u64) -> f64 {
-    (next(state) >> 11) as f64 / (1u64 << 53) as f64
-}
-
 /// SplitMix64 (Steele, Lea and Flood 2014).
-fn next(state: &mut u64) -> u64 {
+pub(super) fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -106,7 +106,7 @@ pub(crate) mod tests {
     impl Noise {
         pub fn normal(&mut self) -> f64 {
             (0..12)
-                .map(|_| bootstrap::uniform(&mut self.0))
+                .map(|_| (bootstrap::next(&mut self.0) >> 11) as f64 / (1_u64 << 53) as f64)
                 .sum::<f64>()
                 - 6.0
         }

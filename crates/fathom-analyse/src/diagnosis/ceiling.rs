@@ -25,7 +25,7 @@ const MIN_SPREAD_OF_VARYING_TARGET: f64 = 5.0;
 const MEDIAN_DISTANCE_PER_DEVIATION: f64 = 0.6745;
 /// A rate of up to this many servers that is a whole number of them by chance is rare.
 const MAX_SERVERS_AS_FACT: f64 = 4.5;
-/// Fewer I/Os in an interval tell nothing of how their number varies, but that they all take the same time does.
+/// From this many I/Os in an interval on, their number shows whether the rate varies. Of fewer, only equal service times show it.
 const MIN_IOS_OF_EVEN_INTERVAL: f64 = 25.0;
 /// I/Os at the edges of an interval.
 const MIN_DEVIATION_IOS: f64 = 2.0;

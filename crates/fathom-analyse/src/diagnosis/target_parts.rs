@@ -12,7 +12,7 @@ use crate::figures::{bytes, percent, rate};
 const MIN_SHARE_OF_FULL_LINK: f64 = 0.9;
 /// Requests for each I/O from which on it is split.
 const MIN_REQUESTS_OF_SPLIT_IO: f64 = 1.5;
-/// Of the rate at the begin, a drive that has begun to collect garbage does at most this share at the end.
+/// A drive that has begun to collect garbage ends a run at most at this share of the rate with which it began.
 const MAX_RATE_SHARE_OF_COLLECTION: f64 = 0.9;
 /// By which share a drive that does not collect would be faster over the run, from which on that comes before the drive itself.
 const MIN_GAIN_OF_FRESH_DRIVE: f64 = 0.5;
@@ -22,7 +22,8 @@ const STANDARD_ERRORS_OF_FALL: f64 = 5.0;
 const MIN_INTERVALS_OF_FALL: usize = 12;
 
 /// What settles whether a drive was slowed by garbage collection.
-const UNTIL_STEADY: &str = "`fathom suite pts-wsat`, which writes until the rate is steady";
+const UNTIL_STEADY: &str =
+    "`fathom suite pts-wsat PATH`, which overwrites the whole target until the rate is steady";
 
 /// What is known of the way to a target.
 #[derive(Clone, Copy)]

@@ -199,7 +199,7 @@ fn mistakes(text: &str, owners: &[&str]) -> Vec<String> {
 }
 
 /// The string literals of a source, without those of its tests.
-pub fn strings(source: &str) -> Vec<String> {
+fn strings(source: &str) -> Vec<String> {
     let source = source
         .split("#[cfg(test)]\nmod ")
         .next()
@@ -254,6 +254,31 @@ pub fn files(directory: &Path, ending: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
+/// The string literals of each source of the program, by its path below `crates`.
+pub fn texts_of_program() -> Vec<(String, Vec<String>)> {
+    let crates = root().join("crates");
+    let mut sources = Vec::new();
+    files(&crates, ".rs", &mut sources);
+    let named = sources.into_iter().map(|path| {
+        let name = path.strip_prefix(&crates).expect("below it");
+        (name.to_string_lossy().into_owned(), path)
+    });
+    named
+        .filter(|(name, _)| {
+            let is_tool = ["fathom-bench", "xtask"]
+                .iter()
+                .any(|tool| name.starts_with(tool));
+            name.contains("/src/") && !name.contains("test") && !is_tool
+        })
+        .map(|(name, path)| {
+            (
+                name,
+                strings(&std::fs::read_to_string(&path).expect("text")),
+            )
+        })
+        .collect()
+}
+
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
@@ -264,29 +289,15 @@ pub fn root() -> PathBuf {
 /// Regression 0510: texts named options without saying of which command, and options that the command does not have.
 #[test]
 fn texts_of_the_program_name_options_that_their_command_has() {
-    let crates = root().join("crates");
-    let mut sources = Vec::new();
-    files(&crates, ".rs", &mut sources);
     let (mut seen, mut wrong) = (0, Vec::new());
-    for path in sources {
-        let name = path
-            .strip_prefix(&crates)
-            .expect("below it")
-            .to_string_lossy()
-            .into_owned();
-        let is_product = name.contains("/src/")
-            && !name.contains("test")
-            && ![
-                "fathom-bench",
-                "xtask",
-                "fathom-cli/src/commands/",
-                "fathom-cli/src/run.rs",
-                "fathom-plan/src/options/rows/",
-                "fathom-plan/src/command/switches.rs",
-            ]
-            .iter()
-            .any(|other| name.starts_with(other));
-        if !is_product {
+    for (name, texts) in texts_of_program() {
+        let is_help = [
+            "fathom-cli/src/commands/",
+            "fathom-cli/src/run.rs",
+            "fathom-plan/src/options/rows/",
+            "fathom-plan/src/command/switches.rs",
+        ];
+        if is_help.iter().any(|other| name.starts_with(other)) {
             continue;
         }
         let owners = SOURCES
@@ -294,7 +305,7 @@ fn texts_of_the_program_name_options_that_their_command_has() {
             .filter(|(start, _)| name.starts_with(start))
             .max_by_key(|(start, _)| start.len())
             .map_or(&[][..], |(_, owners)| owners);
-        for text in strings(&std::fs::read_to_string(&path).expect("text")) {
+        for text in texts {
             seen += usize::from(text.contains("--"));
             // A name of an option alone is a value of the program, not a text for people; `{program} --x` names the program.
             // `style="--x: ..."` sets a property of CSS.

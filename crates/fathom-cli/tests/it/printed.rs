@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use fathom_cli::{command, commands};
 use fathom_model::Personality;
 
-use crate::advice::{files, root, strings};
+use crate::advice::{files, root, texts_of_program};
 
 /// Words in capital letters for which the reader puts a value, where the command checks the value.
 const VALUES: &[(&str, &str)] = &[
@@ -126,19 +126,9 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn commands_in_texts_of_the_program_are_accepted() {
-    let crates = root().join("crates");
-    let mut sources = Vec::new();
-    files(&crates, ".rs", &mut sources);
     let (mut seen, mut wrong) = (0, Vec::new());
-    for path in sources {
-        let name = path
-            .strip_prefix(&crates)
-            .expect("below it")
-            .to_string_lossy();
-        if !name.contains("/src/") || name.contains("test") || name.starts_with("xtask") {
-            continue;
-        }
-        for text in strings(&std::fs::read_to_string(&path).expect("text")) {
+    for (name, texts) in texts_of_program() {
+        for text in texts {
             for line in quoted(&text).filter(|line| line.contains(' ')) {
                 seen += 1;
                 wrong.extend(refusal(line).map(|why| format!("{name}: {line}: {why}")));

@@ -221,8 +221,8 @@ fn another_program_has_a_rate_of_its_own_or_a_share_of_the_queue() {
     );
 }
 
-/// Of one write of 200 us and a sync of 2 ms each, the syncs take 2 / 2.2 = 91 % of the time: without them one job writes eleven times as much,
-/// and a second job only twice as much.
+/// Each write takes 200 us and the sync after it 2 ms, so that syncs take 2 / 2.2 = 91 % of the time. Without them one job writes eleven
+/// times as much; a second job writes only twice as much.
 #[test]
 fn syncs_between_writes_are_named() {
     check(

@@ -714,7 +714,7 @@ fn groups_left() -> Vec<std::path::PathBuf> {
 }
 
 /// Regression 1443: `io_max` was refused for jobs. The setting of the kernel's throttle is the answer: at most 200 reads per second,
-/// whatever the queue depth. What the other tenant gains, the suite of measurements says. The control group is removed at the end, also
+/// whatever the queue depth. The kernel has that setting for each process of the tenant. What the other tenant gains, the suite of measurements says. The control group is removed at the end, also
 /// where the process of the jobs is killed.
 #[test]
 fn r1443_the_kernel_limits_the_jobs_of_a_tenant() {
@@ -776,12 +776,34 @@ iodepth=4
     let running = running.wait_until("the limited jobs", || {
         limited = groups_left()
             .iter()
-            .filter_map(|group| std::fs::read_to_string(group.join("jobs-0/cgroup.procs")).ok())
-            .flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>())
+            .filter_map(|group| {
+                let jobs = group.join("jobs-0");
+                let read = |name: &str| std::fs::read_to_string(jobs.join(name)).ok();
+                Some((
+                    read("cgroup.procs")?,
+                    read("blkio.throttle.read_iops_device")?,
+                ))
+            })
+            .flat_map(|(processes, limit)| {
+                let processes = processes.lines().map(str::to_owned);
+                processes
+                    .map(|pid| (pid, limit.clone()))
+                    .collect::<Vec<_>>()
+            })
             .collect();
         !limited.is_empty()
     });
-    for pid in &limited {
+    let number = std::os::unix::fs::MetadataExt::rdev(&device.path().metadata().expect("a device"));
+    let setting = format!(
+        "{}:{} 200\n",
+        rustix::fs::major(number),
+        rustix::fs::minor(number)
+    );
+    assert!(
+        limited.iter().all(|(_, limit)| *limit == setting),
+        "{limited:?}"
+    );
+    for (pid, _) in &limited {
         let pid = pid.parse().ok().and_then(rustix::process::Pid::from_raw);
         let pid = pid.expect("a process");
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("killed");
