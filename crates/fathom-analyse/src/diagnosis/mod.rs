@@ -453,7 +453,7 @@ fn host_cpu(evidence: &Evidence) -> Option<Diagnosis> {
             return Some(likely(
                 LimitCause::Program,
                 format!(
-                    "This program is probably the limit: it used all CPU time that the host left it ({}): {}",
+                    "This host is probably the limit, not the target: this program used all CPU time that it got ({}): {}",
                     finding.id, finding.evidence
                 ),
                 "the same load with numjobs=2 on a machine with more CPUs",
