@@ -1,7 +1,7 @@
 //! Control groups for a watched command: one of each hierarchy that counts I/O. The cpu and memory controllers of version 1
 //! are left out, because a group of its own would change what the command may use.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,8 @@ use crate::control_groups::{cgroup_mount_points, own_group};
 const PREFIX: &str = "fathom-witness-";
 /// How long an exited process may take to leave its group.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Counters of one group without those below it.
+const BYTES_OF_VERSION_1: &str = "blkio.throttle.io_service_bytes";
 /// Limits of the search for groups of earlier runs.
 const MAX_DEPTH: u32 = 8;
 const MAX_DIRECTORIES: usize = 20_000;
@@ -25,6 +27,24 @@ pub(super) struct Groups {
     all: Vec<Group>,
     /// What is missing, in sentences.
     pub(super) missing: Vec<String>,
+}
+
+/// What a group transferred.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct GroupCount {
+    /// The devices on which it transferred something.
+    pub(super) disks: Vec<GroupDisk>,
+    /// The devices whose I/O is counted; `None` means all of them.
+    pub(super) counted: Option<BTreeSet<String>>,
+}
+
+impl GroupCount {
+    /// Whether the I/O of a device would be in `disks`.
+    pub(super) fn covers(&self, disk: &str) -> bool {
+        self.counted
+            .as_ref()
+            .is_none_or(|counted| counted.contains(disk))
+    }
 }
 
 #[derive(Debug)]
@@ -141,15 +161,21 @@ impl Groups {
         all
     }
 
-    /// What they transferred, by device; `None` where no group counts it.
-    pub(super) fn disks(&self) -> Option<Vec<GroupDisk>> {
+    /// What they transferred; `None` where no group counts it.
+    pub(super) fn count(&self) -> Option<GroupCount> {
         self.all.iter().find_map(|group| {
+            let name = |number: String| disk_name(&number).unwrap_or(number);
             let by_number = transferred(&group.path, group.version_2)?;
             let named = by_number.into_iter().map(|(number, disk)| GroupDisk {
-                name: disk_name(&number).unwrap_or(number),
+                name: name(number),
                 ..disk
             });
-            Some(named.filter(|disk| disk.reads + disk.writes > 0).collect())
+            let disks = named.filter(|disk| disk.reads + disk.writes > 0).collect();
+            let counted = (!group.version_2).then(|| {
+                let numbers = counted_by_version_1(&group.path);
+                numbers.into_iter().map(name).collect()
+            });
+            Some(GroupCount { disks, counted })
         })
     }
 
@@ -175,11 +201,21 @@ pub(crate) fn transferred(group: &Path, is_version_2: bool) -> Option<BTreeMap<S
         return Some(version_2(&text("io.stat")?));
     }
     Some(version_1(
-        &text("blkio.throttle.io_service_bytes_recursive")
-            .or_else(|| text("blkio.throttle.io_service_bytes"))?,
+        &text("blkio.throttle.io_service_bytes_recursive").or_else(|| text(BYTES_OF_VERSION_1))?,
         &text("blkio.throttle.io_serviced_recursive")
             .or_else(|| text("blkio.throttle.io_serviced"))?,
     ))
+}
+
+/// The numbers of the devices that version 1 counts. Since version 6.10 the kernel counts only devices on which a limit has been
+/// set since they were attached; the topmost group has lines for all of these, other groups only for those that they used.
+fn counted_by_version_1(group: &Path) -> BTreeSet<String> {
+    group
+        .ancestors()
+        .skip(1)
+        .filter_map(|above| fs::read_to_string(above.join(BYTES_OF_VERSION_1)).ok())
+        .flat_map(|text| version_1(&text, "").into_keys())
+        .collect()
 }
 
 /// The text of an error without its number.
@@ -391,6 +427,37 @@ mod tests {
         let mut expected = expected;
         expected.insert("8:0".to_owned(), GroupDisk::default());
         assert_eq!(version_2(text), expected);
+    }
+
+    /// Regression 1479: a device on which no limit had been set had no line in version 1, and its I/O was stated as none. The
+    /// lines are those that Linux 6.18 shows for a loop device with and without a limit.
+    #[test]
+    fn a_device_without_a_limit_is_not_counted_by_version_1() {
+        let root = fathom_testkit::Scratch::new().expect("a directory");
+        let group = root.join("watched");
+        fs::create_dir(&group).expect("a directory");
+        let write = |path: PathBuf, text: &str| fs::write(path, text).expect("a file");
+        write(
+            root.join(BYTES_OF_VERSION_1),
+            "7:1048573 Read 0\n7:1048573 Write 0\n7:1048573 Total 0\nTotal 0\n",
+        );
+        write(group.join(BYTES_OF_VERSION_1), "Total 0\n");
+        write(group.join("blkio.throttle.io_serviced"), "Total 0\n");
+        let groups = Groups {
+            all: vec![Group {
+                path: group,
+                version_2: false,
+            }],
+            missing: Vec::new(),
+        };
+        let count = groups.count().expect("counters");
+        assert_eq!(count.disks, []);
+        assert!(count.covers("7:1048573"), "it has a limit");
+        assert!(!count.covers("7:1048574"));
+        assert!(
+            GroupCount::default().covers("7:1048574"),
+            "version 2 counts all"
+        );
     }
 
     #[test]

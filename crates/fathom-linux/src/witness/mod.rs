@@ -28,7 +28,7 @@ use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use self::files::Files;
-use self::groups::Groups;
+use self::groups::{GroupCount, Groups};
 use self::processes::Totals;
 use self::supervisor::Report;
 pub use self::supervisor::{SUPERVISOR_VARIABLE, supervise};
@@ -445,14 +445,14 @@ impl Watch {
             .readings
             .last()
             .map_or(Totals::default(), |(_, last)| *last);
-        let group_disks = self.groups.disks();
+        let count = self.groups.count();
         let after = block_devices();
         let files = self.files_with_disks();
-        let missing = self.missing(&totals, group_disks.is_none());
         self.groups.release();
-        let group_disks = group_disks.unwrap_or_default();
-        let disks = used_disks(&self.disks_before, &after, &group_disks, &files);
+        let group_disks = count.as_ref().map_or(&[][..], |count| &count.disks);
+        let disks = used_disks(&self.disks_before, &after, group_disks, &files);
         let names: Vec<&str> = disks.iter().map(|(disk, _)| disk.name.as_str()).collect();
+        let missing = self.missing(&totals, count.as_ref(), &names);
         let mut conditions = self.conditions.finish(self.start);
         keep_disks(&mut conditions.telemetry, &names);
         conditions
@@ -477,8 +477,9 @@ impl Watch {
             user: totals.user,
             system: totals.system,
             disks: group_disks
-                .into_iter()
+                .iter()
                 .filter(|disk| names.contains(&disk.name.as_str()))
+                .cloned()
                 .collect(),
             files,
             unknown: missing,
@@ -504,9 +505,26 @@ impl Watch {
         files
     }
 
-    fn missing(&mut self, totals: &Totals, no_disks: bool) -> Vec<String> {
+    fn missing(
+        &mut self,
+        totals: &Totals,
+        count: Option<&GroupCount>,
+        disks: &[&str],
+    ) -> Vec<String> {
         let mut missing = std::mem::take(&mut self.groups.missing);
-        if no_disks && missing.is_empty() {
+        let uncounted: Vec<&str> = disks
+            .iter()
+            .copied()
+            .filter(|disk| count.is_some_and(|count| !count.covers(disk)))
+            .collect();
+        if !uncounted.is_empty() {
+            missing.push(format!(
+                "the control group does not count I/O on {}: this kernel counts a device for a group of version 1 only if a limit \
+                 was once set on it (blkio.throttle)",
+                uncounted.join(", ")
+            ));
+        }
+        if count.is_none() && missing.is_empty() {
             missing.push(
                 "the control group does not count I/O by device: the io controller is not enabled above it (cgroup.subtree_control)"
                     .to_owned(),

@@ -368,9 +368,14 @@ fn reads_from_the_page_cache_are_not_those_of_a_device() {
 
 #[test]
 fn writes_that_stay_in_memory_are_not_those_of_a_device() {
-    require!(Loop);
+    require!(Loop, BlkioV1);
     let directory = Scratch::new().expect("a directory");
     let device = loop_device(&directory, 64 * MIB);
+    // Version 1 counts only devices on which a limit has been set.
+    let throttle = Throttle::new().expect("a group");
+    throttle
+        .limit(device.path(), Limit::WriteBytes(1 << 40))
+        .expect("a limit");
     let target = format!("of={}", device.path().display());
     let write = ["dd", "if=/dev/zero", &target, "bs=1M", "count=32"];
     let synced = watch(&[&write[..], &["conv=fsync"]].concat());
@@ -634,18 +639,8 @@ fn no_control_group_is_left() {
     wait_until("the end of all", || {
         ![supervisor, command].into_iter().any(exists)
     });
-    assert!(
-        !groups_of(fathom_pid).is_empty(),
-        "nobody could remove them"
-    );
-    let next = fathom(["witness", "--", "true"]);
-    assert_eq!(next.code(), 0);
-    assert!(
-        next.err.contains("removed /sys/fs/cgroup")
-            && next.err.contains("of a run that was killed"),
-        "{}",
-        next.err
-    );
+    // The next one, or one of a test in another process, removes them.
+    assert_eq!(fathom(["witness", "--", "true"]).code(), 0);
     assert_eq!(groups_of(fathom_pid), Vec::<PathBuf>::new());
 
     // Killed alone: the command goes on, and the supervisor removes the groups after it.
