@@ -460,9 +460,9 @@ fn the_register_of_regressions_is_current() {
         "only {} regressions found: is the pattern still right?",
         found.len()
     );
-    assert_eq!(
-        read(&path),
-        page,
+    // Both texts are long: only the advice is printed.
+    assert!(
+        read(&path) == page,
         "docs/regressions.md is out of date: UPDATE_GOLDEN=1 cargo test -p fathom --test it tidy"
     );
 }
