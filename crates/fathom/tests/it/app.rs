@@ -35,7 +35,7 @@ fn sqlite_counts_as_many_transactions_as_its_tables() {
     let mut limits = Vec::new();
     for journal in ["wal-full", "wal-normal", "rollback"] {
         let line = format!(
-            "PATH --scale=1 --clients=2 --runtime=1s --warmup=0s --journal={journal} --json --store={}",
+            "PATH --scale=1 --clients=2 --tps=200 --runtime=1s --warmup=0s --journal={journal} --json --store={}",
             store.display()
         );
         let done = app(&line, place.path()).expect(0);
@@ -153,7 +153,7 @@ fn streams_sum_to_the_counters_of_the_device() {
     }
     for (engine, option, kind, least) in engines {
         let line = format!(
-            "{engine} PATH --scale=1 --clients=2 --runtime=2s --warmup=0s {option} --json --no-store"
+            "{engine} PATH --scale=1 --clients=2 --tps=200 --runtime=2s --warmup=0s {option} --json --no-store"
         );
         let before = disk_counters(&name);
         let result = json(&app(&line, disk.path()).expect(0));
@@ -257,7 +257,7 @@ const READY: &str = "database.sqlite-shm";
 
 /// A load that has written to its database.
 fn running_load(place: &Scratch) -> Running {
-    let line = "PATH --scale=1 --runtime=100s --warmup=0s --no-store";
+    let line = "PATH --scale=1 --tps=50 --runtime=100s --warmup=0s --no-store";
     let running = start(program(arguments(line, place.path())));
     let private = || {
         names(place.path())
@@ -312,7 +312,7 @@ fn a_killed_run_leaves_nothing() {
     }));
     fs::create_dir(&left).expect("a folder");
     let next = app(
-        "PATH --scale=1 --runtime=1s --warmup=0s --no-store",
+        "PATH --scale=1 --tps=50 --runtime=1s --warmup=0s --no-store",
         place.path(),
     )
     .expect(0);
@@ -376,15 +376,15 @@ fn r1430_options_may_stand_before_the_directory() {
     let place = place();
     for (line, engine) in [
         (
-            "sqlite --scale=1 --runtime=1s PATH --warmup=0s --json --no-store",
+            "sqlite --scale=1 --tps=50 --runtime=1s PATH --warmup=0s --json --no-store",
             "sqlite",
         ),
         (
-            "--scale=1 sqlite --runtime=1s --warmup=0s PATH --json --no-store",
+            "--scale=1 sqlite --tps=50 --runtime=1s --warmup=0s PATH --json --no-store",
             "sqlite",
         ),
         (
-            "--scale=1 --runtime=1s --warmup=0s --json --no-store PATH",
+            "--scale=1 --tps=50 --runtime=1s --warmup=0s --json --no-store PATH",
             "sqlite",
         ),
     ] {
@@ -532,7 +532,7 @@ fn a_killed_server_is_an_error_with_its_log() {
     }
     let place = place();
     let running = start(program(arguments(
-        "postgres PATH --scale=1 --runtime=100s --warmup=0s --json --no-store",
+        "postgres PATH --scale=1 --tps=50 --runtime=100s --warmup=0s --json --no-store",
         place.path(),
     )));
     let bench = || {
@@ -572,7 +572,7 @@ fn a_killed_run_leaves_no_server() {
     }
     let (place, log) = (place(), place());
     let line = format!(
-        "postgres PATH --log-path={} --scale=1 --runtime=100s --warmup=0s --no-store",
+        "postgres PATH --log-path={} --scale=1 --tps=50 --runtime=100s --warmup=0s --no-store",
         log.path().display()
     );
     let running = start(program(arguments(&line, place.path())));
@@ -615,7 +615,7 @@ fn no_root_is_needed() {
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
         .arg(&copy)
         .args(arguments(
-            "PATH --scale=1 --runtime=1s --warmup=0s --json --no-store",
+            "PATH --scale=1 --tps=50 --runtime=1s --warmup=0s --json --no-store",
             &data,
         ))
         .env("FATHOM_STORE", "none")
@@ -710,7 +710,7 @@ fn less_memory_means_more_reads() {
         return skip("PostgreSQL is not installed");
     }
     let place = place();
-    let line = "postgres PATH --scale=5 --clients=2 --runtime=1s --warmup=1s --transaction=select-only --memory=100%,6% --json --no-store";
+    let line = "postgres PATH --scale=5 --clients=2 --tps=500 --runtime=1s --warmup=1s --transaction=select-only --memory=100%,6% --json --no-store";
     let done = app(line, place.path());
     if done.err.contains("cannot limit the memory") {
         return skip("no group with the memory controller can be created here");

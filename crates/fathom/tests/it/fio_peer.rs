@@ -268,7 +268,7 @@ fn documents_have_the_same_keys_and_types() {
         "one.fio --ss=bw_slope:90% --ss_dur=2s --ss_ramp=1s --rate_iops=500 --time_based=1 --runtime=4 --output-format=json",
         // With a run time: without one, fio 3.33 sometimes hangs when a job of a flow ends before
         // another.
-        "--name=global --ioengine=null --size=1m --flow_id=1 --time_based=1 --runtime=1 --output-format=json --name=a --flow=2 --name=b --flow=1",
+        "--name=global --ioengine=null --size=1m --flow_id=1 --flow_sleep=1000 --rate_iops=1000 --time_based=1 --runtime=1 --output-format=json --name=a --flow=2 --name=b --flow=1",
         "one.fio --max_latency=10s --rate_min=1k --rate=1m --number_ios=8 --output-format=json",
     ];
     let differences = side_by_side(&lines, |line, [theirs, ours]| {
@@ -776,9 +776,9 @@ fn files_are_removed_between_loops_as_in_fio() {
 fn blocks_may_be_larger_than_a_gibibyte() {
     require!(Fio);
     let lines = [
-        "--name=j --ioengine=null --rw=trim --size=8g --bs=2g",
-        "--name=j --ioengine=null --rw=read --size=9g --bs=3g",
-        "--name=j --ioengine=null --rw=write --size=8g --bs=2300m",
+        "--name=j --ioengine=null --rw=trim --size=4g --bs=2g",
+        "--name=j --ioengine=null --rw=read --size=6g --bs=3g",
+        "--name=j --ioengine=null --rw=write --size=4600m --bs=2300m",
         "--name=j --ioengine=null --rw=randwrite --size=9m --bs=4k,4k,2g",
     ];
     let apart = differences(&lines, &COUNTS);

@@ -744,9 +744,11 @@ job = """
 [scan]
 rw=randread
 iodepth=16
+rate_iops=1000
 [scan-more]
 rw=read
 iodepth=2
+rate_iops=1000
 """
 [[tenant]]
 name = "web"
@@ -754,6 +756,7 @@ job = """
 [web]
 rw=randread
 iodepth=4
+rate_iops=500
 """
 "#;
     std::fs::write(scratch.join("shared.toml"), recipe).expect("a recipe");
@@ -822,7 +825,7 @@ fn r1431_tenants_are_shown_by_their_names() {
     let data = scratch.join("data");
     std::fs::create_dir(&data).expect("a directory");
     let recipe = "schema = 1\nname = \"shared\"\ntitle = \"x\"\ntime = \"2s\"\nsize = \"16m\"\n\
-         [[tenant]]\nname = \"shop\"\napp = \"sqlite --scale=1\"\n\
+         [[tenant]]\nname = \"shop\"\napp = \"sqlite --scale=1 --tps=50\"\n\
          [[tenant]]\nname = \"crawl\"\njob = \"[crawl]\\nrw=read\\nbs=64k\\nrate_iops=50\\n\"\n\
          [[tenant]]\nname = \"reader\"\njob = \"[reader]\\nrw=randread\\nbs=64k\\nrate_iops=50\\n\"\n";
     std::fs::write(scratch.join("shared.toml"), recipe).expect("a recipe");
@@ -870,7 +873,7 @@ fn servers_are_tenants() {
         }
         let recipe = format!(
             "schema = 1\nname = \"shared\"\ntitle = \"x\"\ntime = \"2s\"\nsize = \"16m\"\n\
-             [[tenant]]\nname = \"shop\"\napp = \"{engine} --scale=1 --clients=2\"\n\
+             [[tenant]]\nname = \"shop\"\napp = \"{engine} --scale=1 --clients=2 --tps=50\"\n\
              [[tenant]]\nname = \"reader\"\njob = \"[reader]\\nrw=randread\\nbs=64k\\nrate_iops=50\\n\"\n"
         );
         std::fs::write(scratch.join("shared.toml"), recipe).expect("a recipe");

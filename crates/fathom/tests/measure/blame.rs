@@ -3,7 +3,7 @@
 
 use crate::common;
 use crate::common::{Json, fathom, filename_arg, program, split_args, start};
-use crate::scene::{Scene, once};
+use crate::scene::{Scene, next_case};
 use fathom_testkit::Need;
 use fathom_testkit::{
     DeviceOptions, FaultDevice, Latency, Limit, LoopDevice, LoopOptions, Scratch, Throttle,
@@ -198,30 +198,25 @@ fn stopped_load(target: &Path, options: &str, stop: Duration) -> (Json, Duration
     (running.finish().json(), stopped)
 }
 
-/// Six scenes: a device that takes 20 or 40 ms, read by three engines. A wake-up on a busy host takes 0.1 ms and more: of a shorter
+/// Six cases: a device that takes 20 or 40 ms, read by three engines. A wake-up on a busy host takes 0.1 ms and more: of a shorter
 /// time that would be more than the tolerance.
 fn time_in_a_slow_device_is_blamed_on_the_device() -> Result<(), String> {
-    for read_us in [20_000, 40_000] {
-        let (device, _fault) = slow_device(read_us);
-        for engine in ENGINES {
-            let options = format!("--ioengine={engine} --iodepth=1 --runtime=2 --time_based");
-            once(|| {
-                let result = fathom(arguments(device.path(), &options)).expect(0).json();
-                check_joined(&result)?;
-                let mean = row(sheet(&result), "mean");
-                let at_least = (read_us * 1_000) as f64;
-                let each = phase(mean, "device") as f64 / number(mean, "ios") as f64;
-                if each < at_least {
-                    return Err(format!("{each} ns in a device of {at_least} ns"));
-                }
-                check_share(engine, mean, &["device"], 1.0)
-            })?;
-        }
+    let cases = [20_000, 40_000].map(|read_us| ENGINES.map(|engine| (read_us, engine)));
+    let (read_us, engine) = next_case(cases.as_flattened());
+    let (device, _fault) = slow_device(read_us);
+    let options = format!("--ioengine={engine} --iodepth=1 --runtime=2 --time_based");
+    let result = fathom(arguments(device.path(), &options)).expect(0).json();
+    check_joined(&result)?;
+    let mean = row(sheet(&result), "mean");
+    let at_least = (read_us * 1_000) as f64;
+    let each = phase(mean, "device") as f64 / number(mean, "ios") as f64;
+    if each < at_least {
+        return Err(format!("{each} ns in a device of {at_least} ns"));
     }
-    Ok(())
+    check_share(engine, mean, &["device"], 1.0)
 }
 
-/// Three scenes: a control group lets 50 reads a second pass.
+/// Three cases: a control group lets 50 reads a second pass.
 fn time_under_a_limit_of_a_control_group_is_blamed_on_the_way_to_the_block_layer()
 -> Result<(), String> {
     let scratch = Scratch::new().expect("a folder");
@@ -230,22 +225,18 @@ fn time_under_a_limit_of_a_control_group_is_blamed_on_the_way_to_the_block_layer
     throttle
         .limit(device.path(), Limit::ReadIops(50))
         .expect("a limit");
-    for engine in ENGINES {
-        let options = format!("--ioengine={engine} --iodepth=4 --runtime=3 --time_based");
-        once(|| {
-            let mut command = throttle.command(common::FATHOM);
-            command
-                .args(arguments(device.path(), &options))
-                .env("FATHOM_STORE", "none");
-            let result = start(command).finish().json();
-            check_joined(&result)?;
-            check_share(engine, row(sheet(&result), "mean"), &["submission"], 1.0)
-        })?;
-    }
-    Ok(())
+    let engine = next_case(&ENGINES);
+    let options = format!("--ioengine={engine} --iodepth=4 --runtime=3 --time_based");
+    let mut command = throttle.command(common::FATHOM);
+    command
+        .args(arguments(device.path(), &options))
+        .env("FATHOM_STORE", "none");
+    let result = start(command).finish().json();
+    check_joined(&result)?;
+    check_share(engine, row(sheet(&result), "mean"), &["submission"], 1.0)
 }
 
-/// Four scenes: more I/Os than the device has tags wait in the scheduler. By Little's law the time in a place is proportional
+/// Four cases: more I/Os than the device has tags wait in the scheduler. By Little's law the time in a place is proportional
 /// to the number of I/Os there, whatever the speed of the device.
 fn ios_beyond_the_tags_of_the_device_wait_in_the_scheduler() -> Result<(), String> {
     let tags: f64 = std::fs::read_to_string("/sys/module/loop/parameters/hw_queue_depth")
@@ -256,79 +247,64 @@ fn ios_beyond_the_tags_of_the_device_wait_in_the_scheduler() -> Result<(), Strin
     let Ok(_setting) = device.set_queue("scheduler", "mq-deadline") else {
         return Err("needs the scheduler mq-deadline".to_string());
     };
-    for engine in ASYNCHRONOUS {
-        for depth in [192.0, 240.0] {
-            let options = format!(
-                "--ioengine={engine} --iodepth={depth} --iodepth_batch_complete_max=1 \
-                     --runtime=4 --ramp_time=1 --time_based"
-            );
-            once(|| {
-                let result = fathom(arguments(device.path(), &options)).json();
-                assert_sums(&result);
-                let mean = row(sheet(&result), "mean");
-                let expected = (depth - tags) / depth;
-                check_share(&format!("{engine} {depth}"), mean, &["scheduler"], expected)?;
-                result.expect_finding("SCHEDULER_WAIT");
-                Ok(())
-            })?;
-        }
-    }
+    let cases = ASYNCHRONOUS.map(|engine| [192.0, 240.0].map(|depth| (engine, depth)));
+    let (engine, depth) = next_case(cases.as_flattened());
+    let options = format!(
+        "--ioengine={engine} --iodepth={depth} --iodepth_batch_complete_max=1 \
+         --runtime=4 --ramp_time=1 --time_based"
+    );
+    let result = fathom(arguments(device.path(), &options)).json();
+    assert_sums(&result);
+    let mean = row(sheet(&result), "mean");
+    let expected = (depth - tags) / depth;
+    check_share(&format!("{engine} {depth}"), mean, &["scheduler"], expected)?;
+    result.expect_finding("SCHEDULER_WAIT");
     Ok(())
 }
 
-/// Three scenes: the load generator does not run while I/Os become due.
+/// Three cases: the load generator does not run while I/Os become due.
 fn time_of_a_stopped_generator_is_blamed_on_the_generator() -> Result<(), String> {
     let scratch = Scratch::new().expect("a folder");
     let device = plain_device(&scratch);
-    for engine in ENGINES {
-        let options =
-            format!("--ioengine={engine} --iodepth=8 --rate_iops=200 --runtime=3 --time_based");
-        once(|| {
-            let (result, stopped) =
-                stopped_load(device.path(), &options, Duration::from_millis(600));
-            check_joined(&result)?;
-            let tail = row(sheet(&result), "slowest_1_percent");
-            check_share(engine, tail, &["generator"], 1.0)?;
-            // The slowest I/O was due within an interval of 5 ms after the stop.
-            let waited = phase(slowest(sheet(&result)), "generator") as f64;
-            let expected = stopped.as_secs_f64() * 1e9;
-            if (waited - expected).abs() <= 0.02 * expected {
-                Ok(())
-            } else {
-                Err(format!(
-                    "{engine}: {waited} ns of {expected} ns: {:#}",
-                    slowest(sheet(&result))
-                ))
-            }
-        })?;
+    let engine = next_case(&ENGINES);
+    let options =
+        format!("--ioengine={engine} --iodepth=8 --rate_iops=200 --runtime=3 --time_based");
+    let (result, stopped) = stopped_load(device.path(), &options, Duration::from_millis(600));
+    check_joined(&result)?;
+    let tail = row(sheet(&result), "slowest_1_percent");
+    check_share(engine, tail, &["generator"], 1.0)?;
+    // The slowest I/O was due within an interval of 5 ms after the stop.
+    let waited = phase(slowest(sheet(&result)), "generator") as f64;
+    let expected = stopped.as_secs_f64() * 1e9;
+    if (waited - expected).abs() <= 0.02 * expected {
+        Ok(())
+    } else {
+        Err(format!(
+            "{engine}: {waited} ns of {expected} ns: {:#}",
+            slowest(sheet(&result))
+        ))
     }
-    Ok(())
 }
 
-/// Three scenes: the load generator does not run while the device completes the I/Os in flight.
+/// Three cases: the load generator does not run while the device completes the I/Os in flight.
 fn completions_that_nobody_looked_at_are_blamed_on_reaping() -> Result<(), String> {
     let (device, _fault) = slow_device(4_000);
-    for engine in ENGINES {
-        let options = format!("--ioengine={engine} --iodepth=8 --runtime=3 --time_based");
-        once(|| {
-            let (result, stopped) =
-                stopped_load(device.path(), &options, Duration::from_millis(600));
-            check_joined(&result)?;
-            let io = slowest(sheet(&result));
-            // It was in the device for some milliseconds of the stop at most.
-            let expected = stopped.as_secs_f64() * 1e9;
-            let reaping = phase(io, "reaping") as f64;
-            if (reaping - expected).abs() <= 0.02 * expected {
-                Ok(())
-            } else {
-                Err(format!("{engine}: {reaping} ns of {expected} ns: {io:#}"))
-            }
-        })?;
+    let engine = next_case(&ENGINES);
+    let options = format!("--ioengine={engine} --iodepth=8 --runtime=3 --time_based");
+    let (result, stopped) = stopped_load(device.path(), &options, Duration::from_millis(600));
+    check_joined(&result)?;
+    let io = slowest(sheet(&result));
+    // It was in the device for some milliseconds of the stop at most.
+    let expected = stopped.as_secs_f64() * 1e9;
+    let reaping = phase(io, "reaping") as f64;
+    if (reaping - expected).abs() <= 0.02 * expected {
+        Ok(())
+    } else {
+        Err(format!("{engine}: {reaping} ns of {expected} ns: {io:#}"))
     }
-    Ok(())
 }
 
-/// One scene: the worker shares its CPU with a process that the scheduler prefers.
+/// The worker shares its CPU with a process that the scheduler prefers.
 fn a_worker_behind_a_busy_process_reaps_late() -> Result<(), String> {
     let (device, _fault) = slow_device(4_000);
     let options = "--ioengine=libaio --iodepth=4 --runtime=3 --time_based --cpus_allowed=0";
@@ -357,15 +333,12 @@ fn a_worker_behind_a_busy_process_reaps_late() -> Result<(), String> {
 fn direct_ios_on_the_disk_are_joined() -> Result<(), String> {
     let scratch = Scratch::below(Path::new("/var/tmp")).expect("a folder");
     let file = scratch.join("data");
-    let result = once(|| {
-        let result = fathom(arguments(
-            &file,
-            "--ioengine=io_uring --iodepth=32 --size=512m --runtime=2 --time_based",
-        ))
-        .json();
-        check_joined(&result)?;
-        Ok(result)
-    })?;
+    let result = fathom(arguments(
+        &file,
+        "--ioengine=io_uring --iodepth=32 --size=512m --runtime=2 --time_based",
+    ))
+    .json();
+    check_joined(&result)?;
     // Where the load has I/Os in the device, so have they phases there.
     let mean = row(sheet(&result), "mean");
     assert!(phase(mean, "device") > 0, "{mean:#}");

@@ -2,7 +2,7 @@
 
 use crate::common;
 use crate::common::{Json, filename_arg, program, split_args, start};
-use crate::scene::{Scene, once};
+use crate::scene::{Scene, next_case};
 use fathom_testkit::Need;
 use fathom_testkit::{DeviceOptions, FaultDevice, Latency, Op};
 
@@ -118,66 +118,64 @@ fn fathom_fio_divides_latencies_as_fio() -> Result<(), String> {
         .filter(|engine| names.contains(*engine))
         .collect();
     assert!(engines.len() > SYNCHRONOUS.len(), "{names:?}");
-    for engine in engines {
-        for depth in [1, 32] {
-            once(|| {
-                device.clear_log();
-                let ours = load("fio", &device, engine, depth);
-                let mean_of = |name: &str| ours.number(&format!("/jobs/0/read/{name}"));
-                check_means("fathom fio", &mean_of, &device, engine, depth);
-                device.clear_log();
-                let mut theirs = std::process::Command::new("fio");
-                theirs.args(split_args(&format!(
-                    "--name=x --rw=randread --bs=4k --size=32m --direct=1 --ioengine={engine} --iodepth={depth} --norandommap \
-                     --time_based --runtime=200ms --output-format=json"
-                )));
-                theirs.arg(filename_arg(&device.path()));
-                let theirs = start(theirs).finish().expect(0);
-                // Its warnings come first.
-                let document = theirs.out.find('{').map(|at| &theirs.out[at..]);
-                let theirs: serde_json::Value =
-                    serde_json::from_str(document.expect("a document")).expect("JSON of fio");
-                let of = |name: &str| {
-                    let pointer = format!("/jobs/0/read/{name}");
-                    (
-                        ours.number(&pointer),
-                        theirs
-                            .pointer(&pointer)
-                            .and_then(serde_json::Value::as_f64)
-                            .expect("a figure"),
-                    )
-                };
-                check_means("fio", &|name| of(name).1, &device, engine, depth);
-                let (slat, clat, lat) = (of("slat_ns/mean"), of("clat_ns/mean"), of("lat_ns/mean"));
-                for (who, sum, lat) in [
-                    ("fathom", slat.0 + clat.0, lat.0),
-                    ("fio", slat.1 + clat.1, lat.1),
-                ] {
-                    // A synchronous engine of fio has no slat, and its lat includes the time before the call.
-                    let rest = lat - sum;
-                    let exact = !SYNCHRONOUS.contains(&engine);
-                    if exact && rest.abs() > 1.0 || !(-1.0..10_000.0).contains(&rest) {
-                        return Err(format!(
-                            "{who} {engine} {depth}: lat {lat}, slat and clat {sum}"
-                        ));
-                    }
-                }
-                if (slat.0 == 0.0) != (slat.1 == 0.0) {
-                    return Err(format!("{engine} {depth}: slat {slat:?}"));
-                }
-                // From the submission to the completion no I/O is faster than the device. posixaio of fio does one I/O per file
-                // at a time, so that its shortest latency is longer.
-                let shortest = of("lat_ns/min");
-                let device_ns = (DEVICE_US * 1000) as f64;
-                if shortest.0 < device_ns
-                    || shortest.1 < device_ns
-                    || shortest.0 > (device_ns * 1.4).max(shortest.1)
-                {
-                    return Err(format!("{engine} {depth}: shortest latency {shortest:?}"));
-                }
-                Ok(())
-            })?;
+    let cases: Vec<(&str, u32)> = engines
+        .into_iter()
+        .flat_map(|engine| [1, 32].map(|depth| (engine, depth)))
+        .collect();
+    let (engine, depth) = next_case(&cases);
+    device.clear_log();
+    let ours = load("fio", &device, engine, depth);
+    let mean_of = |name: &str| ours.number(&format!("/jobs/0/read/{name}"));
+    check_means("fathom fio", &mean_of, &device, engine, depth);
+    device.clear_log();
+    let mut theirs = std::process::Command::new("fio");
+    theirs.args(split_args(&format!(
+        "--name=x --rw=randread --bs=4k --size=32m --direct=1 --ioengine={engine} --iodepth={depth} --norandommap \
+         --time_based --runtime=200ms --output-format=json"
+    )));
+    theirs.arg(filename_arg(&device.path()));
+    let theirs = start(theirs).finish().expect(0);
+    // Its warnings come first.
+    let document = theirs.out.find('{').map(|at| &theirs.out[at..]);
+    let theirs: serde_json::Value =
+        serde_json::from_str(document.expect("a document")).expect("JSON of fio");
+    let of = |name: &str| {
+        let pointer = format!("/jobs/0/read/{name}");
+        (
+            ours.number(&pointer),
+            theirs
+                .pointer(&pointer)
+                .and_then(serde_json::Value::as_f64)
+                .expect("a figure"),
+        )
+    };
+    check_means("fio", &|name| of(name).1, &device, engine, depth);
+    let (slat, clat, lat) = (of("slat_ns/mean"), of("clat_ns/mean"), of("lat_ns/mean"));
+    for (who, sum, lat) in [
+        ("fathom", slat.0 + clat.0, lat.0),
+        ("fio", slat.1 + clat.1, lat.1),
+    ] {
+        // A synchronous engine of fio has no slat, and its lat includes the time before the call.
+        let rest = lat - sum;
+        let exact = !SYNCHRONOUS.contains(&engine);
+        if exact && rest.abs() > 1.0 || !(-1.0..10_000.0).contains(&rest) {
+            return Err(format!(
+                "{who} {engine} {depth}: lat {lat}, slat and clat {sum}"
+            ));
         }
+    }
+    if (slat.0 == 0.0) != (slat.1 == 0.0) {
+        return Err(format!("{engine} {depth}: slat {slat:?}"));
+    }
+    // From the submission to the completion no I/O is faster than the device. posixaio of fio does one I/O per file
+    // at a time, so that its shortest latency is longer.
+    let shortest = of("lat_ns/min");
+    let device_ns = (DEVICE_US * 1000) as f64;
+    if shortest.0 < device_ns
+        || shortest.1 < device_ns
+        || shortest.0 > (device_ns * 1.4).max(shortest.1)
+    {
+        return Err(format!("{engine} {depth}: shortest latency {shortest:?}"));
     }
     Ok(())
 }
@@ -197,40 +195,34 @@ fn a_commit_is_a_write_and_its_flush_at_every_depth() -> Result<(), String> {
         ..DeviceOptions::default()
     })
     .expect("a fault device");
-    for (engine, depth, sync) in [
+    let (engine, depth, sync) = next_case(&[
         ("psync", 1, "fdatasync"),
         ("io_uring", 4, "fdatasync"),
         ("libaio", 8, "fsync"),
-    ] {
-        once(|| {
-            let line = format!(
-                "run --name=x --rw=randwrite --bs=4k --size=16m --direct=1 --ioengine={engine} --iodepth={depth} --{sync}=1 \
-                 --norandommap --time_based --runtime=200ms --output-format=json"
-            );
-            let mut command = program(split_args(&line));
-            command.arg(filename_arg(&device.path()));
-            command.arg(format!("--destroy={}", common::device_code(&device.path())));
-            let ran = start(command).finish();
-            let json = ran.json();
-            let of = |name: &str| {
-                json.number(&format!("/fathom/entries/0/write/response_ns/{name}")) / 1e6
-            };
-            let (least, longest) = (of("min"), of("max"));
-            assert!(least >= 7.0, "{engine} at depth {depth}: {least} ms");
-            // After a write at most one other completion passes until the next flush of the queue is submitted.
-            let write = json.number("/jobs/0/write/clat_ns/max") / 1e6;
-            let flush = json.number("/jobs/0/sync/lat_ns/max") / 1e6;
-            let most = write + 2.0 * write.max(flush) + 10.0;
-            if longest > most {
-                return Err(format!("{engine} at depth {depth}: {longest} ms of {most}"));
-            }
-            let (writes, commits) = (json.number("/jobs/0/write/total_ios"), of("N") * 1e6);
-            assert!(
-                commits > 0.0 && commits <= writes && commits + 2.0 * f64::from(depth) >= writes,
-                "{engine} at depth {depth}: {commits} commits of {writes} writes"
-            );
-            Ok(())
-        })?;
+    ]);
+    let line = format!(
+        "run --name=x --rw=randwrite --bs=4k --size=16m --direct=1 --ioengine={engine} --iodepth={depth} --{sync}=1 \
+         --norandommap --time_based --runtime=200ms --output-format=json"
+    );
+    let mut command = program(split_args(&line));
+    command.arg(filename_arg(&device.path()));
+    command.arg(format!("--destroy={}", common::device_code(&device.path())));
+    let ran = start(command).finish();
+    let json = ran.json();
+    let of = |name: &str| json.number(&format!("/fathom/entries/0/write/response_ns/{name}")) / 1e6;
+    let (least, longest) = (of("min"), of("max"));
+    assert!(least >= 7.0, "{engine} at depth {depth}: {least} ms");
+    // After a write at most one other completion passes until the next flush of the queue is submitted.
+    let write = json.number("/jobs/0/write/clat_ns/max") / 1e6;
+    let flush = json.number("/jobs/0/sync/lat_ns/max") / 1e6;
+    let most = write + 2.0 * write.max(flush) + 10.0;
+    if longest > most {
+        return Err(format!("{engine} at depth {depth}: {longest} ms of {most}"));
     }
+    let (writes, commits) = (json.number("/jobs/0/write/total_ios"), of("N") * 1e6);
+    assert!(
+        commits > 0.0 && commits <= writes && commits + 2.0 * f64::from(depth) >= writes,
+        "{engine} at depth {depth}: {commits} commits of {writes} writes"
+    );
     Ok(())
 }

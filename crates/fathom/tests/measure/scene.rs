@@ -1,5 +1,7 @@
 //! A scene, its attempts, and the judgement of all of them.
 
+use std::cell::Cell;
+
 use fathom_testkit::Need;
 
 use crate::machine::Watch;
@@ -102,8 +104,23 @@ fn message(payload: &(dyn std::any::Any + Send)) -> String {
     text.unwrap_or("a panic without a message").to_owned()
 }
 
+thread_local! {
+    /// The number of the attempt that this thread makes.
+    static ATTEMPT: Cell<usize> = const { Cell::new(0) };
+}
+
+/// One of several cases, in turn from attempt to attempt: 20 short attempts see more of the machine than one long one, and less of
+/// each is lost where the machine stands still.
+pub fn next_case<T: Copy>(cases: &[T]) -> T {
+    cases[ATTEMPT.get() % cases.len()]
+}
+
 /// The result of one attempt; a failed assertion in it is a wrong attempt. Its thread may change its priority.
-fn run<T: Send + 'static>(attempt: fn() -> Result<T, String>) -> Result<T, String> {
+fn run<T: Send + 'static>(number: usize, attempt: fn() -> Result<T, String>) -> Result<T, String> {
+    let attempt = move || {
+        ATTEMPT.set(number);
+        attempt()
+    };
     let ended = std::thread::spawn(attempt).join();
     ended.unwrap_or_else(|payload| Err(message(payload.as_ref())))
 }
@@ -125,12 +142,12 @@ pub fn judge(scene: &Scene, attempts: u32) -> Judged {
         return judged;
     }
     let mut figures = Vec::new();
-    for _ in 0..attempts {
+    for number in 0..attempts as usize {
         judged.attempts += 1;
         let watch = Watch::start();
         let result = match scene.attempt {
-            Attempt::Check(attempt) => run(attempt).map(|()| None),
-            Attempt::Figure { measure, .. } => run(measure).map(Some),
+            Attempt::Check(attempt) => run(number, attempt).map(|()| None),
+            Attempt::Figure { measure, .. } => run(number, measure).map(Some),
         };
         let disturbance = watch.disturbance().filter(|_| !scene.is_robust);
         match (disturbance, result) {
@@ -163,11 +180,6 @@ fn median(mut figures: Vec<f64>) -> Option<f64> {
     figures.sort_by(f64::total_cmp);
     let (low, high) = (figures.len().checked_sub(1)? / 2, figures.len() / 2);
     Some(f64::midpoint(figures[low], figures[high]))
-}
-
-/// One measurement within an attempt.
-pub fn once<T>(measurement: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    measurement()
 }
 
 /// An error unless `actual` is within `tolerance` of `expected`.

@@ -3,7 +3,7 @@
 use crate::common;
 use crate::common::{Running, filename_arg, program, split_args, start};
 use crate::machine::raise_priority;
-use crate::scene::{Scene, check_near, once};
+use crate::scene::{Scene, check_near, next_case};
 use fathom_testkit::Need;
 use fathom_testkit::{DeviceOptions, Fault, FaultDevice, Latency};
 use rustix::process::Signal;
@@ -65,88 +65,83 @@ fn check_short_stop(rate: u64, stopped_ms: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs each load on a device that answers nothing for 0.7 s, and compares the finding with the log of the device.
+/// Runs one of the loads on a device that answers nothing for 0.7 s, and compares the finding with the log of the device.
 fn check_outage_of(loads: &[&str]) -> Result<(), String> {
-    for engine in loads {
-        once(|| {
-            let device = FaultDevice::mount(DeviceOptions {
-                latency: Latency {
-                    read_us: 1000,
-                    write_us: 1000,
-                    ..Latency::default()
-                },
-                ..DeviceOptions::default()
-            })
-            .expect("a fault device");
-            let mut command = program(split_args(
-                "run --name=x --bs=4k --size=32m --direct=1 --norandommap --time_based --runtime=4 --output-format=json",
-            ));
-            command
-                .arg(filename_arg(&device.path()))
-                .args(split_args(engine));
-            if engine.contains("verify") {
-                command.arg(format!("--destroy={}", common::device_code(&device.path())));
-            }
-            let running = start(command);
-            // The inspection of a target that is written also reads.
-            let begun = |log: &[fathom_testkit::Entry]| match engine.contains("write")
-                || engine.contains("randrw")
-            {
-                true => log
-                    .iter()
-                    .filter(|entry| entry.op == fathom_testkit::Op::Write)
-                    .count(),
-                false => log.len(),
-            };
-            common::wait_until("the load started", || begun(&device.log()) > 1500);
-            device.inject(Fault::Hang(None));
-            std::thread::sleep(Duration::from_millis(700));
-            device.clear_faults();
-            device.release();
-            let json = running.finish().json();
-            let log = device.log();
-            let mut ends: Vec<u64> = log.iter().map(|entry| entry.end_ns).collect();
-            ends.sort_unstable();
-            let outage = ends
-                .windows(2)
-                .max_by_key(|pair| pair[1] - pair[0])
-                .expect("completions");
-            let length = (outage[1] - outage[0]) as f64 / 1e9;
-            // The load begins after the pause that follows the inspection of the target.
-            let pause = ends
-                .windows(2)
-                .take_while(|pair| pair[0] < outage[0])
-                .filter(|pair| pair[1] - pair[0] > 20_000_000)
-                .last();
-            let first_write = log
-                .iter()
-                .filter(|entry| entry.op == fathom_testkit::Op::Write)
-                .map(|entry| entry.start_ns)
-                .min();
-            let first =
-                first_write.unwrap_or_else(|| pause.map_or(ends[0], |pair| pair[1]) - 1_000_000);
-            let begin = (outage[0] - first) as f64 / 1e9;
-            let evidence = json
-                .finding("TARGET_STALLED")
-                .ok_or_else(|| format!("{engine}: no finding for {length} s"))?;
-            let figure = |before: &str| -> Result<f64, String> {
-                let rest = evidence.split_once(before).ok_or(evidence)?.1;
-                let mut words = rest.split_whitespace();
-                let value: f64 = words
-                    .next()
-                    .and_then(|word| word.parse().ok())
-                    .ok_or(evidence)?;
-                Ok(match words.next() {
-                    Some("ms") => value / 1e3,
-                    _ => value,
-                })
-            };
-            check_near("length, s", figure("completed for ")?, length, 0.01)?;
-            // The run begins a little before its first I/O reaches the device.
-            check_near("begin, s", figure(" from ")?, begin, 0.05)
-        })?;
+    let engine = next_case(loads);
+    let device = FaultDevice::mount(DeviceOptions {
+        latency: Latency {
+            read_us: 1000,
+            write_us: 1000,
+            ..Latency::default()
+        },
+        ..DeviceOptions::default()
+    })
+    .expect("a fault device");
+    let mut command = program(split_args(
+        "run --name=x --bs=4k --size=32m --direct=1 --norandommap --time_based --runtime=4 --output-format=json",
+    ));
+    command
+        .arg(filename_arg(&device.path()))
+        .args(split_args(engine));
+    if engine.contains("verify") {
+        command.arg(format!("--destroy={}", common::device_code(&device.path())));
     }
-    Ok(())
+    let running = start(command);
+    // The inspection of a target that is written also reads.
+    let begun = |log: &[fathom_testkit::Entry]| match engine.contains("write")
+        || engine.contains("randrw")
+    {
+        true => log
+            .iter()
+            .filter(|entry| entry.op == fathom_testkit::Op::Write)
+            .count(),
+        false => log.len(),
+    };
+    common::wait_until("the load started", || begun(&device.log()) > 1500);
+    device.inject(Fault::Hang(None));
+    std::thread::sleep(Duration::from_millis(700));
+    device.clear_faults();
+    device.release();
+    let json = running.finish().json();
+    let log = device.log();
+    let mut ends: Vec<u64> = log.iter().map(|entry| entry.end_ns).collect();
+    ends.sort_unstable();
+    let outage = ends
+        .windows(2)
+        .max_by_key(|pair| pair[1] - pair[0])
+        .expect("completions");
+    let length = (outage[1] - outage[0]) as f64 / 1e9;
+    // The load begins after the pause that follows the inspection of the target.
+    let pause = ends
+        .windows(2)
+        .take_while(|pair| pair[0] < outage[0])
+        .filter(|pair| pair[1] - pair[0] > 20_000_000)
+        .last();
+    let first_write = log
+        .iter()
+        .filter(|entry| entry.op == fathom_testkit::Op::Write)
+        .map(|entry| entry.start_ns)
+        .min();
+    let first = first_write.unwrap_or_else(|| pause.map_or(ends[0], |pair| pair[1]) - 1_000_000);
+    let begin = (outage[0] - first) as f64 / 1e9;
+    let evidence = json
+        .finding("TARGET_STALLED")
+        .ok_or_else(|| format!("{engine}: no finding for {length} s"))?;
+    let figure = |before: &str| -> Result<f64, String> {
+        let rest = evidence.split_once(before).ok_or(evidence)?.1;
+        let mut words = rest.split_whitespace();
+        let value: f64 = words
+            .next()
+            .and_then(|word| word.parse().ok())
+            .ok_or(evidence)?;
+        Ok(match words.next() {
+            Some("ms") => value / 1e3,
+            _ => value,
+        })
+    };
+    check_near("length, s", figure("completed for ")?, length, 0.01)?;
+    // The run begins a little before its first I/O reaches the device.
+    check_near("begin, s", figure(" from ")?, begin, 0.05)
 }
 
 /// 200 I/Os per second for five seconds: 1000 planned.
@@ -179,10 +174,8 @@ fn load(device: &FaultDevice, engine: &str) -> Running {
 /// too small.
 fn a_short_sigstop_is_detected() -> Result<(), String> {
     raise_priority();
-    for (rate, stopped_ms) in [(500, 50), (500, 90), (2_000, 20)] {
-        check_short_stop(rate, stopped_ms)?;
-    }
-    Ok(())
+    let (rate, stopped_ms) = next_case(&[(500, 50), (500, 90), (2_000, 20)]);
+    check_short_stop(rate, stopped_ms)
 }
 
 fn an_undisturbed_run_reports_no_stall() -> Result<(), String> {

@@ -14,7 +14,7 @@ use fathom_testkit::{
 use rustix::process::Signal;
 
 use crate::common::{FATHOM, Json, Running, fathom, filename_arg, program, sh, split_args, start};
-use crate::scene::Scene;
+use crate::scene::{Scene, next_case};
 
 pub const SCENES: &[Scene] = &[
     Scene::check(
@@ -248,9 +248,10 @@ fn no_io() -> Result<(), String> {
     let mut hog = Command::new("sh");
     hog.args(["-c", "while :; do :; done"]);
     let hog = start(hog);
-    let answer = why(&["--runtime=8s", "--pid", &hog.id().to_string()]);
-    check(&answer, "not_storage", "fact", None)?;
-    let answer = why(&["--runtime=8s", &device.path().display().to_string()]);
+    let (process, disk) = (hog.id().to_string(), device.path().display().to_string());
+    let about = [vec!["--pid", process.as_str()], vec![disk.as_str()]];
+    let about = next_case(&about.each_ref());
+    let answer = why(&[&["--runtime=8s"], &about[..]].concat());
     check(&answer, "not_storage", "fact", None)
 }
 

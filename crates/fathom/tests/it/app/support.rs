@@ -113,7 +113,7 @@ impl Disk {
 pub fn check_two_runs_share_a_path(engine: &str, ready: &str) {
     let place = place();
     let first = start(program(arguments(
-        &format!("{engine} PATH --scale=1 --runtime=100s --warmup=0s --json --no-store"),
+        &format!("{engine} PATH --scale=1 --tps=50 --runtime=100s --warmup=0s --json --no-store"),
         place.path(),
     )));
     let sockets = || {
@@ -123,7 +123,8 @@ pub fn check_two_runs_share_a_path(engine: &str, ready: &str) {
     };
     let first = first.wait_until("the first run", || sockets().len() == 1);
     let mine = sockets();
-    let line = format!("{engine} PATH --scale=1 --runtime=1s --warmup=0s --json --no-store");
+    let line =
+        format!("{engine} PATH --scale=1 --tps=50 --runtime=1s --warmup=0s --json --no-store");
     let second = json(&app(&line, place.path()).expect(0));
     assert!(number(&second["app"]["transactions"]) >= 1.0, "{engine}");
     assert_eq!(sockets(), mine, "{engine}: the first run goes on");
@@ -139,7 +140,8 @@ pub fn check_that_no_port_is_needed(engine: &str, port: u16) {
     // Where another program has it, it is taken as well.
     let _taken = std::net::TcpListener::bind(("127.0.0.1", port));
     let place = place();
-    let line = format!("{engine} PATH --scale=1 --runtime=1s --warmup=0s --json --no-store");
+    let line =
+        format!("{engine} PATH --scale=1 --tps=50 --runtime=1s --warmup=0s --json --no-store");
     let result = json(&app(&line, place.path()).expect(0));
     assert!(number(&result["app"]["transactions"]) >= 1.0, "{engine}");
     assert_eq!(names(place.path()), Vec::<String>::new(), "{engine}");
@@ -164,7 +166,7 @@ pub fn check_that_a_failed_start_is_explained(engine: &str, expected: &str) {
 pub fn check_that_the_log_is_on_its_device(engine: &str, data: &Disk, log: &Disk) {
     let name = log.name();
     let line = format!(
-        "{engine} PATH --log-path={} --scale=1 --clients=2 --runtime=2s --warmup=0s --json --no-store",
+        "{engine} PATH --log-path={} --scale=1 --clients=2 --tps=100 --runtime=2s --warmup=0s --json --no-store",
         log.path().display()
     );
     let result = json(&app(&line, data.path()).expect(0));
