@@ -126,8 +126,20 @@ pub(crate) fn diagnose(evidence: &Evidence) -> Diagnosis {
             disturbance::add_disturbances(evidence, &mut diagnosis, gain, &disturbances(evidence));
         }
     }
+    state_certainty(&mut diagnosis);
     shares::add(evidence, &mut diagnosis);
     diagnosis
+}
+
+/// A likely cause is not stated as a fact, also where something made it likely after its sentence was written.
+fn state_certainty(diagnosis: &mut Diagnosis) {
+    if diagnosis.certainty == Certainty::Likely {
+        for sentence in &mut diagnosis.sentences {
+            *sentence = sentence
+                .replace(" is the limit", " is probably the limit")
+                .replace(" are the limit", " are probably the limit");
+        }
+    }
 }
 
 fn first_cause(evidence: &Evidence) -> Diagnosis {

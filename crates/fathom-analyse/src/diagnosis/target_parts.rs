@@ -63,8 +63,28 @@ pub(super) fn refine(evidence: &Evidence, diagnosis: &mut Diagnosis) {
     };
     diagnosis.cause = cause;
     diagnosis.certainty = Certainty::Likely;
+    if let Some(first) = diagnosis.sentences.first_mut() {
+        *first = without_claim_of_target(first);
+    }
     diagnosis.sentences.insert(0, sentence);
     diagnosis.settled_by = Some(settled_by.to_owned());
+}
+
+/// What a sentence that names the target as the limit says beside that: the sentence before it names a part of the target.
+fn without_claim_of_target(sentence: &str) -> String {
+    let claims = [
+        "The target is the limit, and ",
+        "The target is the limit, ",
+        "The target is probably the limit, ",
+    ];
+    let rest = claims.iter().find_map(|claim| sentence.strip_prefix(claim));
+    let Some(rest) = rest else {
+        return sentence.to_owned();
+    };
+    let mut letters = rest.chars();
+    letters.next().map_or(String::new(), |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
 }
 
 type Reason = (LimitCause, String, &'static str);

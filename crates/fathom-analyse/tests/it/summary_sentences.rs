@@ -253,9 +253,10 @@ fn known_limits_are_named() {
         });
         summary(&limited).remove(1)
     };
+    // What the target would do without the limit was not measured.
     assert_eq!(
         limited(4_010),
-        "A control group of this process is the limit: it allows 4,010 reads per second on vda, and the run reached 99.75 % of that."
+        "A control group of this process is probably the limit: it allows 4,010 reads per second on vda, and the run reached 99.75 % of that."
     );
     assert_eq!(
         limited(4_100),

@@ -64,8 +64,7 @@ pub(super) struct State {
     now: SimTime,
     pub hardware: Hardware,
     threads: Vec<Thread>,
-    /// Threads that can run, the lowest number first.
-    ready: BinaryHeap<Reverse<usize>>,
+    ready: ReadyThreads,
     /// Times for which threads wait. An entry is void unless it is that of its thread.
     timers: BinaryHeap<Reverse<(SimTime, usize)>>,
     /// The thread that runs next, if that was found out already.
@@ -105,6 +104,42 @@ enum Status {
     Ended,
 }
 
+/// Threads that can run: a bit for each, because a heap of many takes longer than the I/O of one.
+#[derive(Debug, Default)]
+struct ReadyThreads {
+    words: Vec<u64>,
+    /// Words before this one have no bit.
+    first: usize,
+}
+
+impl ReadyThreads {
+    fn insert(&mut self, thread: usize) {
+        let (word, bit) = (thread / 64, thread % 64);
+        if word >= self.words.len() {
+            self.words.resize(word + 1, 0);
+        }
+        self.words[word] |= 1 << bit;
+        self.first = self.first.min(word);
+    }
+
+    /// Takes the thread with the lowest number.
+    fn pop_first(&mut self) -> Option<usize> {
+        while let Some(word) = self.words.get_mut(self.first) {
+            if *word != 0 {
+                let bit = word.trailing_zeros() as usize;
+                *word &= *word - 1;
+                return Some(64 * self.first + bit);
+            }
+            self.first += 1;
+        }
+        None
+    }
+
+    fn is_empty(&self) -> bool {
+        self.words.iter().skip(self.first).all(|word| *word == 0)
+    }
+}
+
 impl State {
     /// A machine that runs nothing.
     pub fn new(now: SimTime, hardware: Hardware) -> Self {
@@ -112,7 +147,7 @@ impl State {
             now,
             hardware,
             threads: Vec::new(),
-            ready: BinaryHeap::new(),
+            ready: ReadyThreads::default(),
             timers: BinaryHeap::new(),
             next: None,
             waiting_for_others: Vec::new(),
@@ -137,7 +172,7 @@ impl State {
 
     fn make_ready(&mut self, thread: usize) {
         self.threads[thread].status = Status::Ready;
-        self.ready.push(Reverse(thread));
+        self.ready.insert(thread);
     }
 
     /// Wakes up a thread that waits.
@@ -165,7 +200,7 @@ impl State {
                 self.move_time(end, shown);
                 continue;
             }
-            if let Some(Reverse(thread)) = self.ready.pop() {
+            if let Some(thread) = self.ready.pop_first() {
                 self.threads[thread].status = Status::Running;
                 return Some(thread);
             }
@@ -379,7 +414,7 @@ impl World {
     pub fn start_thread(&self) -> usize {
         let mut state = self.borrow();
         let thread = state.start_thread(Status::Ready);
-        state.ready.push(Reverse(thread));
+        state.ready.insert(thread);
         thread
     }
 
@@ -523,5 +558,26 @@ impl World {
             each(slot, failed, found);
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_thread_with_the_lowest_number_is_first() {
+        let mut ready = ReadyThreads::default();
+        assert_eq!((ready.is_empty(), ready.pop_first()), (true, None));
+        for thread in [200, 64, 63, 0, 1000] {
+            ready.insert(thread);
+        }
+        assert_eq!((ready.pop_first(), ready.pop_first()), (Some(0), Some(63)));
+        // One that becomes ready again comes before those that wait for their turn.
+        ready.insert(3);
+        assert!(!ready.is_empty());
+        let rest: Vec<usize> = std::iter::from_fn(|| ready.pop_first()).collect();
+        assert_eq!(rest, [3, 64, 200, 1000]);
+        assert!(ready.is_empty());
     }
 }

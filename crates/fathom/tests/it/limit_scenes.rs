@@ -19,6 +19,11 @@ fn check(
     );
     let text = limit["text"].as_str().expect("a text");
     assert!(text.contains(part), "{model} {load}: {text}");
+    let claims_a_fact = text.contains(" is the limit") || text.contains(" are the limit");
+    assert!(
+        !claims_a_fact || certainty == "fact",
+        "a likely cause beside a fact, {model} {load}: {text}"
+    );
 }
 
 /// One server completes 5,000 per second at every depth; 64 servers complete 8 per 500 us at depth 8 and 16 at depth 16.
