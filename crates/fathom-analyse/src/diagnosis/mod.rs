@@ -134,7 +134,9 @@ pub(crate) fn diagnose(evidence: &Evidence) -> Diagnosis {
 /// A likely cause is not stated as a fact, also where something made it likely after its sentence was written.
 fn state_certainty(diagnosis: &mut Diagnosis) {
     if diagnosis.certainty == Certainty::Likely {
-        for sentence in &mut diagnosis.sentences {
+        // What one depth does not tell is not claimed.
+        let claims = diagnosis.sentences.iter_mut();
+        for sentence in claims.filter(|sentence| !sentence.contains(" does not tell whether ")) {
             *sentence = sentence
                 .replace(" is the limit", " is probably the limit")
                 .replace(" are the limit", " are probably the limit");

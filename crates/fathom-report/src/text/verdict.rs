@@ -216,7 +216,7 @@ fn conservation(name: &str, counts: &Counts) -> String {
     )
 }
 
-/// The error that stopped an entry.
+/// The error with which an entry ended. With `continue_on_error` it has not stopped it.
 fn stopped(entry: &Entry) -> String {
     let Entry {
         name,
@@ -227,7 +227,7 @@ fn stopped(entry: &Entry) -> String {
     if *error == 0 {
         String::new()
     } else {
-        format!("{name}: stopped by error {error} ({error_text})")
+        format!("{name}: ended with error {error} ({error_text})")
     }
 }
 

@@ -320,7 +320,8 @@ fn a_job_that_moved_nothing_still_says_why() {
     let text = text(&findings, &Style::default());
     assert!(!text.contains("groupid"), "fio leaves it out");
     assert!(text.contains("  broken: 1 I/Os planned = 0 ok + 1 failed\n"));
-    assert!(text.contains("  broken: stopped by error 5 (Input/output error)\n"));
+    // Regression 1481: with `continue_on_error` a job that went on was said to be stopped by the error.
+    assert!(text.contains("  broken: ended with error 5 (Input/output error)\n"));
     assert!(text.contains("  broken: 1,200 blocks to verify: 1,198 good, 2 bad\n"));
 }
 
