@@ -318,6 +318,34 @@ mod tests {
         );
     }
 
+    /// The rest of the expected time, with minutes, hours and days; nothing once it is over.
+    #[test]
+    fn the_eta_is_what_the_expected_time_has_left() {
+        for (elapsed, expected, eta) in [
+            (0, 10, "00m:10s"),
+            (59, 100, "00m:41s"),
+            (61, 100, "00m:39s"),
+            (600, 3600, "50m:00s"),
+            (3_600, 10_800, "02h:00m:00s"),
+            (3_661, 100_000, "01d:02h:45m:39s"),
+            (120, 120, "00m:00s"),
+            (130, 120, "00m:00s"),
+        ] {
+            let progress = Progress {
+                elapsed: Nanos::from_secs(elapsed),
+                expected: Some(Nanos::from_secs(expected)),
+                ..reading()
+            };
+            for (personality, end) in [
+                (Personality::Fio, format!("[eta {eta}]")),
+                (Personality::Fathom, format!(", eta {eta}")),
+            ] {
+                let line = live_line(&progress, personality, 200);
+                assert!(line.ends_with(&end), "{line}: {end}");
+            }
+        }
+    }
+
     /// Regression 0409: lines for narrow terminals ended within a word.
     #[test]
     fn no_width_cuts_a_word() {

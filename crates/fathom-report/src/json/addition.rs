@@ -487,3 +487,42 @@ fn moment_direction(figures: &MergedIntervalDirection) -> Object {
         super::observed::histogram(&figures.latencies),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each figure of a host is under its own key.
+    #[test]
+    fn figures_of_a_host_have_their_keys() {
+        let host = HostSummary {
+            name: "web1".to_owned(),
+            jobs: 2,
+            iops: 1000.5,
+            bandwidth: 4098048.5,
+            mean_ns: Some(336_000.5),
+            p99_ns: Some(1_250_000.5),
+            late_ns: -12_000,
+            late_bound_ns: 45_000,
+            wall_offset_ns: -7_000,
+            cpus: 8,
+            ..HostSummary::default()
+        };
+        let text = Tree::from(one_host(&host)).compact();
+        for pair in [
+            r#""name":"web1""#,
+            r#""jobs":2"#,
+            r#""lost":null"#,
+            r#""iops":1000.5"#,
+            r#""bw_bytes":4098048.5"#,
+            r#""clat_mean_ns":336000.5"#,
+            r#""clat_p99_ns":1250000.5"#,
+            r#""late_ns":-12000"#,
+            r#""late_bound_ns":45000"#,
+            r#""wall_clock_offset_ns":-7000"#,
+            r#""cpus":8"#,
+        ] {
+            assert!(text.contains(pair), "{pair}: {text}");
+        }
+    }
+}

@@ -124,3 +124,45 @@ pub(super) fn latency(summary: &LatencySummary, percentiles: bool, plus: bool) -
 fn counted(pairs: impl Iterator<Item = (String, u64)>) -> Object {
     Object::of(pairs.map(|(name, value)| (name, Tree::Int(value))))
 }
+
+#[cfg(test)]
+mod tests {
+    use fathom_model::Samples;
+
+    use super::*;
+
+    /// Each statistic of each kind of samples is under its own key.
+    #[test]
+    fn statistics_of_samples_have_their_keys() {
+        let of = |times: f64, count| Samples {
+            min: times,
+            max: 4.0 * times,
+            mean: 2.5 * times,
+            dev: 1.25 * times,
+            count,
+        };
+        let summary = DirectionSummary {
+            bw_samples: of(100.0, 7),
+            bw_share: 40.5,
+            iops_samples: of(8.0, 9),
+            ..DirectionSummary::default()
+        };
+        let text = Tree::from(samples(&summary, Object::new())).compact();
+        for pair in [
+            r#""bw_min":100"#,
+            r#""bw_max":400"#,
+            r#""bw_agg":40.5"#,
+            r#""bw_mean":250"#,
+            r#""bw_dev":125"#,
+            r#""bw_samples":7"#,
+            r#""iops_min":8"#,
+            r#""iops_max":32"#,
+            r#""iops_mean":20"#,
+            r#""iops_stddev":10"#,
+            r#""iops_samples":9"#,
+        ] {
+            let whole = [",", "}"].map(|end| text.contains(&format!("{pair}{end}")));
+            assert!(whole.contains(&true), "{pair}: {text}");
+        }
+    }
+}
