@@ -180,6 +180,20 @@ fn requeues_partial_completions_and_errors_are_followed() {
 }
 
 #[test]
+fn an_error_of_a_first_part_is_that_of_the_request() {
+    let (seen, tracker) = run(&[
+        (1, 5, QUEUE, "W", 0, 16),
+        (2, 5, BlockEventKind::Issue, "W", 0, 16),
+        (9, 0, BlockEventKind::Complete { error: -5 }, "W", 0, 8),
+        (10, 0, DONE, "W", 8, 8),
+    ]);
+    let (request, _) = &seen.requests[0];
+    assert_eq!((request.t_complete, request.error), (10, -5));
+    assert_eq!((seen.bios.len(), seen.bios[0].error), (1, -5));
+    assert_eq!(tracker.open(), 0);
+}
+
+#[test]
 fn what_started_before_the_trace_or_in_a_gap_has_no_guessed_times() {
     // Completed, but never seen before.
     let (seen, tracker) = run(&[(9, 0, DONE, "R", 0, 8)]);
