@@ -149,6 +149,39 @@ mod tests {
         assert_eq!(curve.law.values, [117e-6, 52_400.0, 6.4]);
     }
 
+    /// The line of each law has its own parameters, by the names of the page, with the values that were fitted.
+    #[test]
+    fn every_law_is_written_with_its_values() {
+        for (law, values, text) in [
+            (
+                LawKind::SoftMinimum,
+                [125e-6, 48_000.0, 3.5],
+                "law=soft-minimum r0=0.000125 xmax=48000 m=3.5",
+            ),
+            (
+                LawKind::Usl,
+                [8000.0, 0.025, 0.0005],
+                "law=usl lambda=8000 sigma=0.025 kappa=0.0005",
+            ),
+            (
+                LawKind::Ncq,
+                [120.0, 0.75, 2.5],
+                "law=ncq x1=120 gain=0.75 onset=2.5",
+            ),
+        ] {
+            let curve = ModelCurve {
+                rw: "randread".to_owned(),
+                block: 4096,
+                reads: 100,
+                law: Law { kind: law, values },
+                loads: (1.0, 64.0),
+            };
+            let line = format!("randread bs=4096 reads=100 {text} loads=1-64");
+            assert_eq!(curve.line(), line);
+            assert_eq!(ModelCurve::parse(&line), Ok(curve));
+        }
+    }
+
     /// Every line with one character changed, removed or doubled is a curve or an error.
     #[test]
     fn changed_lines_end_in_a_curve_or_an_error() {
