@@ -570,6 +570,40 @@ fn shape_26_code_of_another_device() {
     assert!(with_code(&first).is_ok());
 }
 
+/// A scratch device is written without a code while it holds nothing that is known. Its partitions are known to the kernel also where
+/// its first and last MiB show no table: then only the code of what it held when it was confirmed counts.
+#[test]
+fn a_scratch_device_with_partitions_needs_its_code() {
+    let other: DestroyCode = "00000000".parse().expect("a code");
+    let judged = |facts: &BlockFacts, code| {
+        let scratch = ScratchDevice {
+            id: ScratchId::of(facts).expect("a serial number"),
+            code,
+            path: "/dev/sdb".into(),
+        };
+        let confirmed = Confirmations {
+            scratch: ScratchList(vec![scratch]),
+            ..Confirmations::default()
+        };
+        judge_with(&block(facts.clone()), &writes(), &confirmed).map(|permit| permit.access())
+    };
+    assert_eq!(judged(&disk(), other).ok(), Some(Access::ReadWrite));
+    let divided = BlockFacts {
+        partitions: vec![relative("sdb1", 17)],
+        ..disk()
+    };
+    let refusal = judged(&divided, other).expect_err("it has a partition");
+    assert!(
+        matches!(refusal.reason, Reason::NeedsCode { .. }),
+        "{refusal}"
+    );
+    let confirmed_as_it_is = code(&block(divided.clone()));
+    assert_eq!(
+        judged(&divided, confirmed_as_it_is).ok(),
+        Some(Access::ReadWrite)
+    );
+}
+
 #[test]
 fn shape_26_code_of_another_file_or_another_state() {
     let first = file(foreign());
