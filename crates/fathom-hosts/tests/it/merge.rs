@@ -178,6 +178,37 @@ fn times_are_those_of_the_first_host_on_one_grid() {
     assert_eq!(parts[1].elapsed, Nanos::from_secs(1));
 }
 
+/// The run began when its first host did, by the clock of the controller: the wall clock of a host that is 5 s ahead says 5 s more.
+#[test]
+fn the_run_began_by_the_clock_of_the_controller() {
+    const HOST_SAYS: u64 = 1_000_000_000_000;
+    const AHEAD: i64 = 5_000 * MS as i64;
+    for (offset, began) in [
+        (AHEAD, HOST_SAYS - 5_000 * MS),
+        (0, HOST_SAYS),
+        (-AHEAD, HOST_SAYS + 5_000 * MS),
+    ] {
+        let mut first = host("a", 0, 1, MS);
+        first.wall_offset_ns = offset;
+        let all = merged(vec![host("b", 250 * MS as i64, 1, MS), first]);
+        assert_eq!(all.started_unix_ns, began, "{offset}");
+        assert_eq!(all.hosts[1].wall_offset_ns, offset);
+    }
+}
+
+/// A host that starts less than half an interval of 100 ms after the first is not shifted.
+#[test]
+fn a_shift_is_rounded_to_the_nearest_interval() {
+    for (late, shift) in [(0, 0), (1, 0), (49, 0), (51, 100), (149, 100), (151, 200)] {
+        let all = merged(vec![
+            host("a", 0, 1, MS),
+            host("b", late * MS as i64, 1, MS),
+        ]);
+        assert_eq!(all.hosts[1].shift, Nanos::from_millis(shift), "{late} ms");
+        assert_eq!(all.jobs[1].intervals[0].start, Nanos::from_millis(shift));
+    }
+}
+
 #[test]
 fn a_lost_host_is_named_and_has_no_job() {
     let mut lost = host("b", 0, 1, MS);
