@@ -484,5 +484,20 @@ mod tests {
         assert_eq!((used.reads, used.read_bytes, used.flushes), (2, 8192, 3));
         assert_eq!(used.mean_read(), Some(4096.0));
         assert_eq!(used.busy_ns, 2_000_000);
+        // The kernel counts times in milliseconds (Documentation/admin-guide/iostats.rst), sizes in sectors of 512 bytes.
+        let after = DiskCounters {
+            read_ticks: 3,
+            write_ios: 4,
+            write_sectors: 32,
+            write_ticks: 5,
+            flush_ticks: 6,
+            ..before
+        };
+        let used = DiskUse::of("sda", &before, &after);
+        assert_eq!((used.writes, used.written_bytes), (4, 16_384));
+        assert_eq!(
+            (used.read_ns, used.write_ns, used.flush_ns),
+            (3_000_000, 5_000_000, 6_000_000)
+        );
     }
 }

@@ -543,6 +543,31 @@ mod tests {
         assert!(text.contains("the database reaches 80 %"), "{text}");
     }
 
+    /// With the log on a device of its own, what both devices write and flush belongs to the transactions: 7 MB and 3.5 MB for 350 bytes of
+    /// rows each are 30 bytes for each byte.
+    #[test]
+    fn the_device_of_the_log_is_part_of_what_transactions_cost() {
+        let disk = |name: &str, writes, written_bytes, flushes| DiskUse {
+            name: name.to_owned(),
+            writes,
+            written_bytes,
+            flushes,
+            ..DiskUse::default()
+        };
+        let measured = Measured {
+            elapsed_ns: 10_000_000_000,
+            transactions: 1000,
+            disks: vec![disk("sda", 3000, 7_000_000, 20)],
+            log_disks: vec![disk("sdb", 1000, 3_500_000, 500)],
+            ..Measured::default()
+        };
+        let costs = measured.costs();
+        assert_eq!((costs.writes, costs.flushes), (4000, 520));
+        let report = AppReport::new(AppSpec::default(), measured, Circumstances::default());
+        assert_eq!(report.write_amplification(), Some(30.0));
+        assert_eq!(report.commits_per_flush(), Some(2.0));
+    }
+
     /// Regression 0940: a script of reads had thousands of "commits for each flush": the flushes were those of other programs.
     /// 1,000 transactions with 24 bytes of log each may have committed, with 23 most of them did not.
     #[test]
