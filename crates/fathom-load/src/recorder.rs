@@ -837,6 +837,62 @@ mod tests {
         );
     }
 
+    /// fsync(2) covers what was written to its own file and had completed before it began, and nothing else.
+    #[test]
+    fn a_flush_commits_only_the_writes_of_its_file_that_completed_before_it() {
+        let mut r = recorder(100);
+        r.record_options.response = Some(ResponseEnd::Flush);
+        let write = |file| InFlight {
+            direction: Direction::Write,
+            file,
+            ..io(60 * MS, 60 * MS, 60 * MS)
+        };
+        for (file, done) in [(0, 61), (1, 62), (0, 66)] {
+            r.sent(&write(file));
+            r.ok(&write(file), done * MS);
+        }
+        let mut flush = |file, ready, done| {
+            let flush = InFlight {
+                sync: true,
+                ..io(60 * MS, ready * MS, ready * MS)
+            };
+            r.flushed(&InFlight { file, ..flush }, done * MS);
+            let write = &r.live[Direction::Write];
+            (write.response.count(), write.response.sum())
+        };
+        // The third write completed at 66 ms, after the first flush had begun at 65 ms.
+        let of = |ms: u64| u128::from(ms * MS);
+        assert_eq!(flush(0, 65, 68), (1, of(8)));
+        assert_eq!(flush(1, 69, 70), (2, of(8 + 10)));
+        assert_eq!(flush(0, 71, 75), (3, of(8 + 10 + 15)));
+        let recorded = r.finish(Nanos::from_millis(80));
+        // Flushes of every file are counted.
+        assert_eq!(
+            (recorded.sync.count(), recorded.sync.sum()),
+            (3, of(3 + 1 + 4))
+        );
+    }
+
+    /// An I/O that fails before the warm-up has ended is part of the warm-up.
+    #[test]
+    fn an_io_that_fails_in_the_warm_up_is_in_no_figure() {
+        let mut r = recorder(100);
+        let warm = io(10 * MS, 10 * MS, 10 * MS);
+        for moved in [None, Some(1024)] {
+            r.sent(&warm);
+            r.bad(&warm, moved, 49 * MS);
+        }
+        let recorded = r.finish(Nanos::from_millis(80));
+        let (measured, warmup) = (
+            &recorded.directions[Direction::Read],
+            recorded.warmup[Direction::Read],
+        );
+        assert_eq!((warmup.failed, warmup.short, warmup.planned), (1, 1, 2));
+        assert_eq!(measured.counts, Counts::default());
+        assert_eq!(measured.bad.count(), 0);
+        assert!(warmup.balanced());
+    }
+
     /// Regression 0260: I/Os in flight at the end of the warm-up were in no count, so that a slow
     /// device's rate came out too low by a full queue: 400 I/Os in 8 s plus the time of the last
     /// 16, while the device did 50 per second all the time.

@@ -6,7 +6,7 @@ use fathom_model::*;
 
 use crate::States;
 use crate::engine::Op;
-use crate::testing::{FakeHost, job, plan, run_on, run_plan, run_watched};
+use crate::testing::{FakeHost, Rule, job, plan, run_on, run_plan, run_watched};
 
 const RANDOM: Access = Access::Random {
     every: 1,
@@ -180,6 +180,29 @@ fn short_and_failed_ios_are_counted_separately_and_the_first_error_ends_the_job(
             .is_some_and(|e| e.operation.contains("offset 36864"))
     );
     assert_balanced(done);
+}
+
+/// The first and the last block of a file are no exception.
+#[test]
+fn a_failed_io_is_an_error_at_every_place_of_a_file() {
+    let rules: [(u64, Rule); 3] = [
+        (0, |_, r| (r.offset == 0).then_some(-5)),
+        (1, |_, r| (r.offset == 4096).then_some(-5)),
+        (255, |_, r| (r.offset == 255 * 4096).then_some(-5)),
+    ];
+    for (block, rule) in rules {
+        for traffic in [Traffic::Read, Traffic::Write] {
+            let host = Arc::new(FakeHost::new(rule));
+            let (recording, _) = run_on(host, vec![faked(job(traffic, SEQUENTIAL))]);
+            let done = &recording.jobs[0];
+            let error = done.error.as_ref().expect("an error");
+            assert_eq!(error.errno, 5, "{traffic:?}, block {block}");
+            let place = format!("at offset {} of test.0.0 failed", block * 4096);
+            assert!(error.operation.ends_with(&place), "{}", error.operation);
+            let sum: u64 = done.directions.iter().map(|(_, d)| d.counts.ok).sum();
+            assert_eq!(sum, block);
+        }
+    }
 }
 
 #[test]
@@ -408,6 +431,37 @@ fn everything_that_a_time_based_job_wrote_is_verified() {
             let last = last_writes(&host);
             let wrong = last.values().filter(|n| **n % 97 == 5).count() as u64;
             assert_eq!(recording.jobs[0].verify.bad, wrong, "{traffic:?}");
+        }
+    }
+}
+
+/// The first and the last blocks of a file are checked like those between them.
+#[test]
+fn a_wrong_block_is_found_at_every_place_of_a_file() {
+    for kind in [VerifyKind::Crc32c, VerifyKind::Fathom] {
+        for block in [0, 1, 128, 254, 255] {
+            let host = Arc::new(FakeHost::new(|_, _| None));
+            let run = |only| {
+                let mut job = faked(deep(job(Traffic::Write, SEQUENTIAL), 4));
+                job.verify = Some(Verify {
+                    only,
+                    after_writes: false,
+                    ..Verify::with(kind)
+                });
+                let (recording, _) = run_on(Arc::clone(&host), vec![job]);
+                recording.jobs[0].verify
+            };
+            run(false);
+            let mut files = host.files.lock().expect("not poisoned");
+            let file = files.values_mut().next().expect("a file");
+            file[block * 4096 + 700] ^= 1;
+            drop(files);
+            let found = run(true);
+            assert_eq!(
+                (found.planned, found.good, found.bad),
+                (256, 255, 1),
+                "{kind:?}, block {block}"
+            );
         }
     }
 }

@@ -219,13 +219,18 @@ mod tests {
             "{early} bytes in the first two minutes, {most} later"
         );
         assert!(early <= 512 << 10, "{early}");
-        assert_eq!(
-            intervals
-                .counted()
-                .iter()
-                .map(|i| i.directions[Direction::Read].ios)
-                .sum::<u64>(),
-            6_000
+        let counted = intervals.counted();
+        let ios: u64 = counted
+            .iter()
+            .map(|i| i.directions[Direction::Read].ios)
+            .sum();
+        // Also the counts that were added together cover all of the time, without a gap.
+        let length: Nanos = counted.iter().map(|i| i.length).sum();
+        assert_eq!((ios, length), (6_000, Nanos::from_secs(600)));
+        assert!(
+            counted
+                .windows(2)
+                .all(|pair| pair[0].start + pair[0].length == pair[1].start)
         );
     }
 }
