@@ -77,3 +77,49 @@ fn identify(session: &Session, path: &Path) -> Option<(Identity, DestroyCode)> {
         Fingerprint::of(examined.facts())?.code(),
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use fathom_cli::MachineOptions;
+    use fathom_model::Job;
+    use fathom_testkit::Scratch;
+
+    use super::*;
+
+    /// After a run has written a device, the code of its new content is accepted; that of another device at the same path is not.
+    #[test]
+    fn a_code_is_renewed_for_the_same_device_only() {
+        let directory = Scratch::new().expect("a directory");
+        let machine = |serial: &str, holds_data: bool| {
+            let file = directory.join("machine.toml");
+            let text = format!(
+                "[[device]]\npath = \"/dev/sda\"\nmodel = \"servers(count=1, service=1ms, capacity=8g)\"\n\
+                 serial = \"{serial}\"\nholds_data = {holds_data}\n"
+            );
+            std::fs::write(&file, text).expect("a file");
+            let options = MachineOptions {
+                machine: Some(file.display().to_string()),
+                ..MachineOptions::default()
+            };
+            Session::open(&options, None).expect("a machine")
+        };
+        let path = PathBuf::from("/dev/sda");
+        let before = machine("S1", false);
+        let (_, code) = identify(&before, &path).expect("a device");
+        let mut job = Job::default();
+        job.files.paths = vec![path.clone()];
+        let plan = Plan {
+            jobs: vec![job],
+            ..Plan::default()
+        };
+        for (serial, is_same) in [("S1", true), ("S2", false)] {
+            let mut codes = Codes::new(vec![code.to_string()]);
+            codes.note(&before, &plan);
+            let written = machine(serial, true);
+            let (_, now) = identify(&written, &path).expect("a device");
+            assert_ne!(now, code);
+            codes.renew(&written);
+            assert_eq!(codes.all().contains(&now.to_string()), is_same, "{serial}");
+        }
+    }
+}

@@ -103,4 +103,27 @@ mod tests {
         );
         assert_eq!(at(8), None, "once");
     }
+
+    /// The runtime begins after the warm-up: 10 s and 4 s from its start at 1 s end at 15 s.
+    #[test]
+    fn a_warm_up_is_not_part_of_the_runtime() {
+        let mut job = Job::default();
+        job.limits.runtime = Some(Nanos::from_secs(4));
+        job.limits.ramp = Nanos::from_secs(10);
+        let plan = Plan {
+            jobs: vec![job],
+            ..Plan::default()
+        };
+        let mut overdue = Overdue::new(&plan);
+        let mut at = |seconds| {
+            let progress = Progress {
+                jobs: vec![JobPhase::WarmingUp],
+                elapsed: Nanos::from_secs(seconds),
+                ..Progress::default()
+            };
+            overdue.message(&progress).is_some()
+        };
+        let reported = [1, 7, 14, 16, 17, 18].map(&mut at);
+        assert_eq!(reported, [false, false, false, false, true, false]);
+    }
 }
