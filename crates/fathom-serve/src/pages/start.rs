@@ -127,3 +127,46 @@ fn answer(html: &Html) -> Answer {
     // Of this moment, with a secret: it is not kept.
     page_of(&frame, html).with_header("cache-control", "no-store")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CheckedJob;
+
+    #[derive(Debug)]
+    struct OnePath(Vec<String>);
+
+    impl Starter for OnePath {
+        fn paths(&self) -> &[String] {
+            &self.0
+        }
+        fn check(&self, _: usize, _: &str) -> Result<CheckedJob, String> {
+            Err("nothing is checked".to_owned())
+        }
+        fn start(&self, _: &str) -> Result<(), String> {
+            Err("nothing is started".to_owned())
+        }
+        fn stop(&self) -> Result<(), String> {
+            Ok(())
+        }
+        fn is_running(&self) -> bool {
+            true
+        }
+    }
+
+    /// The pages have the secret of the forms and the key of a job, which no cache may keep (RFC 9111, 5.2.2.5).
+    #[test]
+    fn pages_with_a_secret_are_not_stored() {
+        let starter = OnePath(vec!["/data".to_owned()]);
+        for page in [
+            form(&starter, "a-secret", 0, EXAMPLE, ""),
+            form(&starter, "a-secret", 0, EXAMPLE, "a mistake").with_status(422),
+            confirmation("a-secret", "[reads]", "a-secret key", "reads of /data"),
+        ] {
+            let body = String::from_utf8_lossy(&page.body).into_owned();
+            assert!(body.contains("value=\"a-secret\""), "{body}");
+            let stored = ("cache-control", "no-store".to_owned());
+            assert!(page.headers.contains(&stored), "{:?}", page.headers);
+        }
+    }
+}

@@ -585,6 +585,49 @@ fn every_answer_has_the_headers_of_security() {
     }
 }
 
+/// A run is in one state: a degraded run is neither valid nor invalid.
+#[test]
+fn metrics_have_one_verdict_for_each_run() {
+    const VERDICTS: [&str; 3] = ["valid", "degraded", "invalid"];
+    let server = Server::start();
+    let mut store = Store::open(&server.store).expect("the store");
+    for verdict in VERDICTS {
+        let experiment = Experiment {
+            kind: "run".into(),
+            name: format!("{verdict} run"),
+            planned: 1,
+            created_unix_ns: 1_700_000_000_000_000_000,
+            ..Experiment::default()
+        };
+        let run = store.begin(&experiment).expect("a run");
+        let cell = StoredCell {
+            position: 1,
+            verdict: verdict.into(),
+            figures: vec![("read iops".into(), 1000.0)],
+            ..StoredCell::default()
+        };
+        store
+            .save_cell(run, &cell, &CellContent::Nothing)
+            .expect("a cell");
+        store
+            .finish(run, RunState::Finished, 1_700_000_001_000_000_000)
+            .expect("an end");
+    }
+    let port = server.address.port().to_string();
+    let get = request("GET", "/metrics", COOKIE).replace("PORT", &port);
+    let metrics = server.send(get.as_bytes());
+    for verdict in VERDICTS {
+        for state in VERDICTS {
+            let line = format!(
+                "fathom_newest_verdict{{name=\"{verdict} run\",kind=\"run\",host=\"\",device=\"\",\
+                 fathom_newest_verdict=\"{state}\"}} {}\n",
+                u8::from(verdict == state)
+            );
+            assert!(metrics.contains(&line), "{line}{metrics}");
+        }
+    }
+}
+
 #[test]
 fn a_link_with_the_token_logs_in_and_goes_nowhere_else() {
     let server = Server::start();
