@@ -195,3 +195,124 @@ fn run_cells(
     }
     Ok(Ended::Done)
 }
+
+#[cfg(test)]
+mod tests {
+    use fathom_load::IntervalSink;
+    use fathom_model::{Nanos, Progress, Recording};
+
+    use super::*;
+    use crate::cell::PlanError;
+
+    /// Cells in the order given, with how many of them it has learnt.
+    struct Cells(std::vec::IntoIter<PlannedCell>, Vec<f64>);
+
+    impl CellSource for Cells {
+        fn next(&mut self) -> Option<PlannedCell> {
+            self.0.next()
+        }
+        fn learn(&mut self, _cell: &PlannedCell, result: Result<&CellFigures, &str>) {
+            self.1.push(result.map_or(f64::NAN, |figures| figures.iops));
+        }
+        fn remaining(&self) -> usize {
+            self.0.len()
+        }
+    }
+
+    /// The store of a run with finished cells, by key and repeat; nothing more is measured.
+    struct Finished(Vec<(String, u32)>);
+
+    impl CellStore for Finished {
+        fn finished(&mut self, cell: &PlannedCell) -> Result<Option<CellFigures>, CellStoreError> {
+            let place = self
+                .0
+                .iter()
+                .position(|(key, repeat)| (key, *repeat) == (&cell.key, cell.repeat));
+            Ok(place.map(|place| CellFigures {
+                iops: place as f64,
+                elapsed: Nanos::from_secs(2),
+                ..CellFigures::default()
+            }))
+        }
+        fn recording(&mut self, _: &PlannedCell) -> Result<Option<Recording>, CellStoreError> {
+            Ok(None)
+        }
+        fn start(
+            &mut self,
+            _: &PlannedCell,
+            _: &Plan,
+        ) -> Result<Option<IntervalSink>, CellStoreError> {
+            Ok(None)
+        }
+        fn fail(&mut self, _: &PlannedCell, _: &str) -> Result<(), CellStoreError> {
+            Ok(())
+        }
+        fn save(&mut self, _: &PlannedCell, _: &MeasuredCell) -> Result<(), CellStoreError> {
+            Ok(())
+        }
+    }
+
+    /// Notes what it is asked to measure, and refuses it.
+    struct Refuses(Vec<String>);
+
+    impl CellRunner for Refuses {
+        fn run(
+            &mut self,
+            cell: &PlannedCell,
+            _: &Position,
+            _: &mut dyn Observer,
+            _: &mut dyn CellStore,
+        ) -> Result<MeasuredCell, CellError> {
+            self.0.push(format!("{} {}", cell.key, cell.repeat));
+            Err(PlanError::NoJob(cell.key.clone()).into())
+        }
+        fn now(&self) -> Instant {
+            Instant::now()
+        }
+        fn is_interrupted(&self) -> bool {
+            false
+        }
+        fn no_space(&self, _: &Plan) -> String {
+            String::new()
+        }
+    }
+
+    struct Unwatched;
+
+    impl Observer for Unwatched {
+        fn cell_started(&mut self, _: &Position, _: &PlannedCell) {}
+        fn progress(&mut self, _: &Position, _: &Progress) {}
+        fn cell_finished(&mut self, _: &Position, _: &PlannedCell, _: Result<&MeasuredCell, &str>) {
+        }
+    }
+
+    /// Of two cells with two repeats each, all but the last was finished before: only that one is measured.
+    #[test]
+    fn finished_cells_and_repeats_are_not_measured_again() {
+        let cell = |key: &str, repeat| PlannedCell {
+            key: key.to_owned(),
+            repeat,
+            ..PlannedCell::default()
+        };
+        let cells = vec![cell("a", 0), cell("a", 1), cell("b", 0), cell("b", 1)];
+        let mut store = Finished(
+            cells[..3]
+                .iter()
+                .map(|one| (one.key.clone(), one.repeat))
+                .collect(),
+        );
+        let mut source = Cells(cells.into_iter(), Vec::new());
+        let mut runner = Refuses(Vec::new());
+        let bounds = Bounds::default();
+        let ended = drive(
+            &mut source,
+            &bounds,
+            &mut runner,
+            &mut store,
+            &mut Unwatched,
+        );
+        assert_eq!((ended, runner.0), (Ended::Done, vec!["b 1".to_owned()]));
+        assert_eq!(source.1[..3], [0.0, 1.0, 2.0]);
+        assert!(source.1.len() == 4 && source.1[3].is_nan());
+    }
+}

@@ -108,6 +108,33 @@ impl<'a> Pace<'a> {
 mod tests {
     use super::*;
 
+    /// After two cells of 3 s and 5 s, the third and two more take 4 s each; of what the budget has left at most.
+    #[test]
+    fn the_time_left_is_that_of_this_cell_and_all_later_ones() {
+        let seconds = Duration::from_secs;
+        let started = Instant::now();
+        let cell = PlannedCell::default();
+        for (budget, left) in [(None, 12), (Some(30), 12), (Some(15), 7)] {
+            let bounds = Bounds {
+                budget: budget.map(seconds),
+                expected: Some(seconds(9)),
+                ..Bounds::default()
+            };
+            let mut pace = Pace::new(&bounds, started);
+            let whole = budget.map_or(27, |budget| budget.min(27));
+            let first = pace.position(2, started);
+            assert_eq!(first.remaining, Some(seconds(whole)), "{budget:?}");
+            pace.add(&cell, seconds(3));
+            pace.add(&cell, seconds(5));
+            let now = started + seconds(8);
+            let position = pace.position(2, now);
+            assert_eq!(position.remaining, Some(seconds(left)), "{budget:?}");
+            assert_eq!((position.number, position.all), (3, 5));
+            let later = now + seconds(3);
+            assert_eq!(position.time_left(later), Some(seconds(left - 3)));
+        }
+    }
+
     /// Two cells of 4 s leave 2 s of a budget of 10 s, and the twentieth by which a last cell may exceed it: 2.5 s. A budget of this
     /// session is all there.
     #[test]
