@@ -128,6 +128,21 @@ fn a_link_is_a_ceiling() {
     assert_eq!(latencies(hop, &[request(SimOp::Write, 0, 4096)]), [134_096]);
 }
 
+/// Of two links the host is told the slower one, wherever it is: SATA at 300 MB/s below PCIe at 2 GB/s, and the other way round.
+#[test]
+fn the_narrowest_link_is_the_one_of_the_survey() {
+    for (outer, inner) in [
+        ("pcie, rate=2GB/s", "sata, rate=300MB/s"),
+        ("sata, rate=300MB/s", "pcie, rate=2GB/s"),
+    ] {
+        let text = format!("link(link(servers(service=10us), kind={inner}), kind={outer})");
+        let device = Library::new().build_text(&text, 1).expect("a device");
+        let link = device.survey().link.expect("a link");
+        let expected = (fathom_model::LinkKind::Sata, 300_000_000);
+        assert_eq!((link.kind, link.bytes_per_s), expected, "{text}");
+    }
+}
+
 /// At most 32 commands are at the device, although 64 servers are free.
 #[test]
 fn a_link_has_a_queue_depth() {
