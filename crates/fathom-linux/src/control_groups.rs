@@ -280,6 +280,28 @@ mod tests {
         );
     }
 
+    /// A quota of 2 CPUs allows no more than the 1.5 of the group around it, and none of its own no more than that either.
+    #[test]
+    fn a_smaller_quota_of_an_outer_group_counts() {
+        for (own, outer, cpus) in [
+            ("200000 100000", "150000 100000", 1.5),
+            ("50000 100000", "150000 100000", 0.5),
+            ("200000 100000", "max 100000", 2.0),
+        ] {
+            let root = tree(&[
+                ("proc/self/cgroup", "0::/pod/container\n"),
+                (
+                    "proc/self/mountinfo",
+                    "30 25 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+                ),
+                ("sys/fs/cgroup/pod/cpu.max", outer),
+                ("sys/fs/cgroup/pod/container/cpu.max", own),
+            ]);
+            let groups = ControlGroups::below(root.path());
+            assert_eq!(groups.cpu_limit(), Some(cpus), "{own} in {outer}");
+        }
+    }
+
     /// The same of version 1, in a container whose mounts begin at its own group.
     #[test]
     fn the_smallest_limit_of_version_1_counts() {

@@ -136,5 +136,15 @@ mod tests {
             [limit(false, false, 1 << 20), limit(true, true, 200)]
         );
         assert_eq!(version_2("7:0 nonsense riops=x", &numbers), []);
+        // All four limits that Documentation/admin-guide/cgroup-v2.rst names.
+        assert_eq!(
+            version_2("7:0 rbps=1 wbps=2 riops=3 wiops=4\n", &numbers),
+            [
+                limit(true, false, 1),
+                limit(false, false, 2),
+                limit(true, true, 3),
+                limit(false, true, 4)
+            ]
+        );
     }
 }
