@@ -338,6 +338,20 @@ mod tests {
         assert!(!all.contains('\u{1b}'), "names contain no escape sequences");
     }
 
+    /// The upper bar is the share of all cells in 118 columns: with one of 24 done and the second half done 7.4 of them, with three done 14.8.
+    #[test]
+    fn the_bar_of_all_cells_has_the_finished_ones() {
+        let filled = |number, share| {
+            let mut view = View::new("fathom sweep");
+            view.begin("bs=4k", number, 24);
+            view.progress(share, "running", None);
+            drawn(&view, 120, 40)[1].matches('█').count()
+        };
+        assert_eq!(filled(1, None), 0);
+        assert_eq!(filled(2, Some(0.5)), 7);
+        assert_eq!(filled(4, Some(0.0)), 15);
+    }
+
     /// 900 fast I/Os in every second fill a row; one slow I/O in each tenth second is visible in
     /// another.
     #[test]
