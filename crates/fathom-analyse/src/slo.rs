@@ -86,6 +86,17 @@ mod tests {
         slo_answer(&limits, &figures, None)
     }
 
+    /// A latency equal to the limit meets it, and the least more does not.
+    #[test]
+    fn a_limit_that_is_just_missed_is_not_met() {
+        let limits = ["p99<=2ms", "mean<=1ms"];
+        assert!(answer(&limits, 2_000_000.0, 3000.0, 3000.0).met);
+        for p99 in [2_000_001.0, 2_010_000.0, 2_040_000.0] {
+            let missed = answer(&limits, p99, 3000.0, 3000.0);
+            assert!(!missed.met && missed.sentence.starts_with("no: "), "{p99}");
+        }
+    }
+
     /// Regression 0413: whether a target meets a limit at a load had to be read from a curve.
     #[test]
     fn yes_or_no_with_the_headroom_of_the_nearest_limit() {

@@ -142,6 +142,16 @@ fn repetitions(device: Device, rate: f64, least_decided: u64) {
     println!("{table}");
 }
 
+/// Bonferroni: the error probabilities of both ends, all looks and all checks of a profile add up to that of the answer.
+#[test]
+fn the_checks_of_a_profile_share_the_error_probability() {
+    for checks in [1, 2, 8] {
+        let test = ReadyTest::new(p99(LIMIT), PACE, checks);
+        let all = test.tail * 2.0 * LOOKS as f64 * checks as f64;
+        assert!((all - (1.0 - READY_CONFIDENCE)).abs() < 1e-12, "{checks}");
+    }
+}
+
 #[test]
 fn independent_latencies_are_judged_right() {
     repetitions(Device::Independent, 400.0, 100);

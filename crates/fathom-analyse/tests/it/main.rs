@@ -16,4 +16,5 @@ mod summaries;
 mod summary_sentences;
 mod transaction_costs;
 mod triggers;
+mod windows;
 mod witnessed;

@@ -277,6 +277,38 @@ fn known_limits_are_named() {
     );
 }
 
+/// A limit of a control group is named whether it is of reads or writes, of I/Os or bytes: 4,000 I/Os of 4 KiB per second are 16,384,000
+/// bytes, 98 % of 16 MiB.
+#[test]
+fn every_kind_of_limit_of_a_control_group_is_named() {
+    for (direction, ios, per_second, text) in [
+        (Direction::Read, true, 4_100, "4,100 reads per second"),
+        (Direction::Read, false, 16 << 20, " of reads per second"),
+        (Direction::Write, true, 4_100, "4,100 writes per second"),
+        (Direction::Write, false, 16 << 20, " of writes per second"),
+    ] {
+        let mut planned = job("clean");
+        planned.queue.depth = 8;
+        if direction == Direction::Write {
+            planned.pattern.traffic = Traffic::Write;
+        }
+        let mut r = run_of(vec![planned]);
+        fill(&mut r, 0, direction, 40_000, MS);
+        let limit = |reads, per_second| IoLimit {
+            disk: "vda".to_owned(),
+            reads,
+            ios,
+            per_second,
+        };
+        let reads = direction == Direction::Read;
+        // The other direction has a lower limit, which it does not reach.
+        r.conditions.limits = vec![limit(!reads, 100), limit(reads, per_second)];
+        let sentences = summary(&r).concat();
+        let expected = format!("{text} on vda, and the run reached 98 % of that.");
+        assert!(sentences.contains(&expected), "{expected}: {sentences}");
+    }
+}
+
 /// Regression 0514: a host that other programs kept busy was named as the limit although no worker had waited for a CPU. Waits
 /// are the kernel's own count of the time that a runnable thread spent without a CPU.
 #[test]
