@@ -251,7 +251,7 @@ fn trace(
     }
     let cpu_ns = own_cpu_ns() - cpu_before;
     if let Some(named) = named {
-        named.look(observer.files());
+        named.finish(observer.files());
     }
     let summary = observer.finish(stopped);
     let mut limits = limits;

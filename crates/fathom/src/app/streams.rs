@@ -280,7 +280,7 @@ impl Trace {
         self.session
             .finish(&mut self.observer)
             .map_err(|error| error.to_string())?;
-        self.files.look(self.observer.files());
+        self.files.finish(self.observer.files());
         let summary = self.observer.finish(end);
         let mut all: Vec<StreamUse> = Vec::new();
         for place in &self.places {

@@ -83,8 +83,14 @@ impl NamedFiles {
         }
     }
 
+    /// The last look, after the last event.
+    pub fn finish(&mut self, io: &mut FileIo) {
+        self.name_unknown(io);
+        self.look(io);
+    }
+
     /// Looks where the files are now.
-    pub fn look(&mut self, io: &mut FileIo) {
+    fn look(&mut self, io: &mut FileIo) {
         let start = Instant::now();
         let mut found = Vec::new();
         for root in &self.roots {

@@ -652,8 +652,8 @@ fn requests_are_named_by_their_files() {
     assert!(!text(&[]).contains(&file("two")));
 }
 
-/// The file is new, has no name by the time of its first write, and is gone at the end: only the tracepoints of its file system
-/// say whose the requests are.
+/// The file has lost its name before it is observed: only the tracepoints of its file system say whose the requests are. Regression 1482:
+/// a removed file whose first I/O was seen at the end of the observation was not named.
 #[test]
 fn a_removed_file_keeps_its_name() {
     require!(Root, Loop);
@@ -665,24 +665,24 @@ fn a_removed_file_keeps_its_name() {
         let mount = Mount::format(scene.device.path(), kind, "").unwrap();
         let file = mount.path().join("temporary");
         let files = format!("--files={}", mount.path().display());
+        let open = fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .custom_flags(OFlags::DIRECT.bits() as i32)
+            .open(&file)
+            .unwrap();
+        fs::remove_file(&file).unwrap();
         let json = scene.observe(&[&files], || {
-            let open = fs::OpenOptions::new()
-                .read(true)
-                .write(true)
-                .create_new(true)
-                .custom_flags(OFlags::DIRECT.bits() as i32)
-                .open(&file)
-                .unwrap();
-            fs::remove_file(&file).unwrap();
             let memory = vec![7u8; 8192];
             let block = memory.as_ptr().align_offset(4096);
             for number in 0..100 {
                 open.write_all_at(&memory[block..block + 4096], number * 4096)
                     .unwrap();
             }
-            // The program still has it open when fathom asks.
-            std::thread::sleep(Duration::from_secs(1));
         });
+        // Until now this program had it open.
+        drop(open);
         let name = format!("{} (deleted)", file.display());
         let seen = json.0["files"].as_array().unwrap();
         let writes = seen
