@@ -202,22 +202,15 @@ mod tests {
         }
     }
 
+    /// How late it ends depends on how busy the machine is: the suite of measurements has the loads that are paced by it.
     #[test]
-    fn a_sleep_ends_soon_after_its_deadline() {
+    fn a_sleep_does_not_end_before_its_deadline() {
         for clock in clocks() {
-            let mut late = Vec::new();
             for _ in 0..20 {
                 let at = clock.now() + Nanos::from_micros(700);
                 clock.sleep_until(at);
                 assert!(clock.now() >= at);
-                late.push((clock.now() - at).get());
             }
-            late.sort_unstable();
-            assert!(
-                late[5] < 1_000_000,
-                "the best quarter is up to {} ns late",
-                late[5]
-            );
         }
     }
 

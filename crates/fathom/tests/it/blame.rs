@@ -134,7 +134,9 @@ fn time_in_a_slow_device_is_blamed_on_the_device() {
     let (device, _fault) = slow_device(20_000);
     for engine in ENGINES {
         let options = format!("--ioengine={engine} --iodepth=1 --number_ios=40");
-        let result = fathom(arguments(device.path(), &options)).expect(0).json();
+        let result = fathom(arguments(device.path(), &options))
+            .expect_measured()
+            .json();
         assert_eq!(assert_sums(&result), 1.0, "{engine}");
         let mean = row(sheet(&result), "mean");
         assert_eq!(number(mean, "ios"), 40, "{engine}");

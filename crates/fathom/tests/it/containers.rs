@@ -163,12 +163,12 @@ fn a_plain_job_runs_in_64_mib() {
         command.args(split_args(line)).current_dir(directory.path());
         start(command).finish()
     };
-    let json = run(JOB).expect(0).json();
+    let json = run(JOB).expect_measured().json();
     assert_eq!(json.count("ok_ios"), 4096);
     assert_eq!(json.number("/fathom/host/memory_bytes"), 67_108_864.0);
     // The notes of a verification take a part of what is left.
     let verified = "run --no-store --name=v --filename=verified --size=32m --rw=randwrite --bs=512 --norandommap=1 --verify=crc32c --format=json";
-    let json = run(verified).expect(0).json();
+    let json = run(verified).expect_measured().json();
     assert_eq!(json.number("/jobs/0/error"), 0.0);
     let large =
         "run --no-store --name=x --filename=data --size=16m --rw=randread --bs=1m --direct=1";
@@ -298,7 +298,7 @@ fn every_newer_kernel_feature_has_a_replacement() {
             let mut command = common::program(split_args(&line));
             command.current_dir(directory.path());
             let ran = on_older_kernel(missing, || start(command).finish()).expect("a filter");
-            let json = ran.expect(0).json();
+            let json = ran.expect_measured().json();
             assert_eq!(json.count("ok_ios"), 4096, "{missing:?}");
             // The mount of the target is found without statx as well.
             let mounted = json.text("/fathom/targets/0/file_system/mounted_at");
@@ -390,7 +390,7 @@ fn a_job_runs_without_pressure_and_tracing() {
     let hide = |path: &str| format!("if [ -d {path} ]; then mount -t tmpfs none {path}; fi");
     let setup = ["/proc/pressure", "/sys/kernel/tracing", "/sys/kernel/debug"].map(hide);
     let json = in_namespace(&directory, &setup.join("\n"), line)
-        .expect(0)
+        .expect_measured()
         .json();
     let samples = "/fathom/conditions/telemetry/samples/0";
     assert!(json.number(&format!("{samples}/length_ns")) > 0.0);

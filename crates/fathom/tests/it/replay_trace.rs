@@ -142,7 +142,10 @@ fn a_replay_takes_as_long_as_the_trace_divided_by_the_speed() {
     let ios: Ios = (0..31).map(|n| (false, n * 8192)).collect();
     let trace = scene.trace(&ios, 100);
     let elapsed = |speed: &str| {
-        let done = scene.replay(&trace, &[speed, "--json"]).expect(0).json();
+        let done = scene
+            .replay(&trace, &[speed, "--json"])
+            .expect_measured()
+            .json();
         assert_eq!(scene.received().len(), 31);
         done.0["jobs"][0]["read"]["runtime"]
             .as_f64()

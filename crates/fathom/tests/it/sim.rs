@@ -373,8 +373,8 @@ fn regression_0957_charts_and_reports_say_what_is_simulated() {
         "--rw=randread",
         "--size=1m",
     ];
-    let short = ["--bs=4k", "--time_based", "--runtime=1", &store];
-    fathom(null.iter().chain(&short)).expect(0);
+    let short = ["--bs=4k", "--time_based", "--runtime=1", "--json", &store];
+    fathom(null.iter().chain(&short)).expect_measured();
     let drawn = |command: &str, runs: &[&str], name: &str| {
         let file = directory.join(name).display().to_string();
         let line = [command, "-o", &file, &store];

@@ -14,7 +14,7 @@ pub const SCENES: &[Scene] = &[
         r1444_a_comparison_says_what_each_transaction_cost,
     ),
     Scene::check(
-        "less memory means smaller reads",
+        "less memory means more and smaller reads",
         &[Need::Root, Need::Postgres],
         less_memory_means_smaller_reads,
     ),
@@ -35,6 +35,10 @@ fn less_memory_means_smaller_reads() -> Result<(), String> {
     let rows = &result["memory"]["rows"];
     let figure = |row: usize, name: &str| rows[row][name].as_f64().unwrap_or_default();
     let is_read = figure(0, "reads_per_second") * SECONDS >= 500.0;
+    let reads = [0, 1].map(|row| figure(row, "reads_per_transaction"));
+    if reads[1] < 5.0 * reads[0] {
+        return Err(format!("{reads:?} reads for each transaction"));
+    }
     if is_read && figure(0, "mean_read_bytes") <= figure(1, "mean_read_bytes") {
         return Err(format!("{rows}"));
     }
