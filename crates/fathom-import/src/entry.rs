@@ -353,8 +353,8 @@ fn latency(direction_summary: &Value, name: &str, context: &DocumentContext) -> 
         .filter(|n| *n <= MOST_IOS)
         .unwrap_or(0);
     LatencySummary {
-        min: whole("min") as u64,
-        max: whole("max") as u64,
+        min: whole("min").round() as u64,
+        max: whole("max").round() as u64,
         mean: whole("mean"),
         stddev: whole("stddev"),
         n: count,
@@ -374,7 +374,7 @@ fn percentiles(of: &Map<String, Value>, scale: f64) -> Vec<(f64, u64)> {
         let value = value
             .as_f64()
             .filter(|value| (0.0..=1e18).contains(value))?;
-        Some((percent, (value * scale) as u64))
+        Some((percent, (value * scale).round() as u64))
     });
     let mut known: Vec<_> = known.collect();
     known.sort_by(|a, b| a.0.total_cmp(&b.0));

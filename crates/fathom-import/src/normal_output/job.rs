@@ -442,7 +442,7 @@ fn latency_figures(rest: &str, nanos: f64) -> Map<String, Value> {
     let figures = names.into_iter().filter_map(|(key, name)| {
         let value = value_of(&list, key)? * nanos;
         let value = if name == "min" || name == "max" {
-            json!(value as u64)
+            json!(value.round() as u64)
         } else {
             json!(value)
         };
@@ -465,7 +465,10 @@ fn percentiles(row: &str, nanos: f64, into: &mut Map<String, Value>) {
         if let (Some(Ok(percent)), Some(value)) = (percent.map(str::parse::<f64>), value)
             && into.len() < MOST_ROWS
         {
-            into.insert(format!("{percent:.6}"), json!((value.value * nanos) as u64));
+            into.insert(
+                format!("{percent:.6}"),
+                json!((value.value * nanos).round() as u64),
+            );
         }
     }
 }
@@ -502,5 +505,23 @@ fn number(value: f64) -> Value {
         json!(value as u64)
     } else {
         json!(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regression 1483: 4145.9 times 1,000 is a little less than 4,145,900 in binary, and the fraction was cut off.
+    #[test]
+    fn decimal_fractions_of_a_unit_are_whole_nanoseconds() {
+        let figures = latency_figures("min=191, max=4145.9k, avg=1024.1, stdev=5.0", 1.0);
+        assert_eq!(
+            (&figures["min"], &figures["max"]),
+            (&json!(191), &json!(4_145_900))
+        );
+        let mut found = Map::new();
+        percentiles("| 99.00th=[4145.9k]", 1.0, &mut found);
+        assert_eq!(found["99.000000"], json!(4_145_900));
     }
 }
