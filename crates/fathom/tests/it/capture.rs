@@ -444,9 +444,10 @@ fn triggers_start_and_end_a_capture() {
             .filter_map(|size| size[0].as_u64())
             .collect::<Vec<u64>>()
     };
-    // The first one has both loads, the second one only what came after the trigger.
-    let (both, one) = (sizes(&stop), sizes(&begin));
-    assert_eq!((both, one), (vec![4096, 8192], vec![4096]));
+    // The first one has both loads, the second one only what came after the trigger. Other programs may read from the device as well.
+    let loads = |sizes: Vec<u64>| [4096, 8192].map(|size| sizes.contains(&size));
+    assert_eq!(loads(sizes(&stop)), [true, true]);
+    assert_eq!(loads(sizes(&begin)), [true, false]);
 }
 
 #[test]
