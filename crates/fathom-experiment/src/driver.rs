@@ -286,7 +286,7 @@ mod tests {
         }
     }
 
-    /// Of two cells with two repeats each, all but the last was finished before: only that one is measured.
+    /// Two cells have two repeats each, and three of the four were finished by an earlier run: only the fourth is measured.
     #[test]
     fn finished_cells_and_repeats_are_not_measured_again() {
         let cell = |key: &str, repeat| PlannedCell {

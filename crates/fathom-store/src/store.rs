@@ -343,14 +343,14 @@ impl Store {
             // that happens at 64 MiB, once in half an hour at two intervals a second. Without it the log of a cell that lasts a
             // day would be gigabytes long.
             (true, Mode::Journal) => &[
-                "PRAGMA busy_timeout = 5000",
+                "PRAGMA busy_timeout = 30000",
                 "PRAGMA journal_mode = WAL",
                 "PRAGMA foreign_keys = ON",
                 "PRAGMA synchronous = NORMAL",
                 "PRAGMA wal_autocheckpoint = 16384",
             ],
             (true, _) => &[
-                "PRAGMA busy_timeout = 5000",
+                "PRAGMA busy_timeout = 30000",
                 "PRAGMA journal_mode = WAL",
                 "PRAGMA foreign_keys = ON",
                 "PRAGMA synchronous = FULL",

@@ -181,12 +181,12 @@ fn times_are_those_of_the_first_host_on_one_grid() {
 /// The run began when its first host did, by the clock of the controller: the wall clock of a host that is 5 s ahead says 5 s more.
 #[test]
 fn the_run_began_by_the_clock_of_the_controller() {
-    const HOST_SAYS: u64 = 1_000_000_000_000;
-    const AHEAD: i64 = 5_000 * MS as i64;
+    const HOST_WALL_CLOCK_NS: u64 = 1_000_000_000_000;
+    const CLOCK_AHEAD_NS: i64 = 5_000 * MS as i64;
     for (offset, began) in [
-        (AHEAD, HOST_SAYS - 5_000 * MS),
-        (0, HOST_SAYS),
-        (-AHEAD, HOST_SAYS + 5_000 * MS),
+        (CLOCK_AHEAD_NS, HOST_WALL_CLOCK_NS - 5_000 * MS),
+        (0, HOST_WALL_CLOCK_NS),
+        (-CLOCK_AHEAD_NS, HOST_WALL_CLOCK_NS + 5_000 * MS),
     ] {
         let mut first = host("a", 0, 1, MS);
         first.wall_offset_ns = offset;

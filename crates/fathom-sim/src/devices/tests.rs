@@ -128,7 +128,7 @@ fn a_link_is_a_ceiling() {
     assert_eq!(latencies(hop, &[request(SimOp::Write, 0, 4096)]), [134_096]);
 }
 
-/// Of two links the host is told the slower one, wherever it is: SATA at 300 MB/s below PCIe at 2 GB/s, and the other way round.
+/// The survey of a device behind two links names the slower link, wherever it is: SATA at 300 MB/s below PCIe at 2 GB/s, and the other way round.
 #[test]
 fn the_narrowest_link_is_the_one_of_the_survey() {
     for (outer, inner) in [
