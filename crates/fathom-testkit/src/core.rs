@@ -242,8 +242,7 @@ impl Core {
     /// all at once.
     ///
     /// With latency S the device does exactly `servers / S` requests a second when it is never
-    /// idle. The device needs more threads than servers, or it does not see requests while they
-    /// wait.
+    /// idle.
     pub fn set_servers(&self, servers: u32) {
         self.state().free_at = vec![0; servers as usize];
     }

@@ -14,6 +14,9 @@ use crate::core::{Core, Latency};
 use crate::fusefs::FaultFs;
 use crate::scratch::Scratch;
 
+/// Threads that receive requests.
+const SERVER_THREADS: usize = 2;
+
 /// The options of a fault device.
 #[derive(Debug, Clone)]
 pub struct DeviceOptions {
@@ -23,8 +26,6 @@ pub struct DeviceOptions {
     pub name: String,
     /// Existing empty directory to mount on; `None` creates and removes one.
     pub mountpoint: Option<PathBuf>,
-    /// Requests served at the same time: at least the maximum queue depth of the test.
-    pub threads: u16,
     /// Initial latency of operations.
     pub latency: Latency,
     /// Maximum number of operations in the log.
@@ -32,13 +33,12 @@ pub struct DeviceOptions {
 }
 
 impl Default for DeviceOptions {
-    /// 64 MiB, named `device`, for up to 64 requests at a time, without latency.
+    /// 64 MiB, named `device`, without latency.
     fn default() -> Self {
         DeviceOptions {
             size: 64 << 20,
             name: "device".into(),
             mountpoint: None,
-            threads: 64,
             latency: Latency::default(),
             log_limit: 1 << 20,
         }
@@ -89,8 +89,8 @@ impl FaultDevice {
         let core = Arc::new(Core::new(to_usize(options.size)?, options.log_limit));
         core.set_latency(options.latency);
         prepare(&core)?;
-        let fs = FaultFs::new(core.clone(), options.name.clone(), options.threads.max(1));
-        let session = Session::new(fs, &mountpoint, &config(options.threads.max(1)))?;
+        let fs = FaultFs::new(core.clone(), options.name.clone())?;
+        let session = Session::new(fs, &mountpoint, &config())?;
         let server = std::thread::Builder::new().name("fault-device".into());
         let server = Some(server.spawn(move || session.run())?);
         Ok(FaultDevice {
@@ -173,7 +173,7 @@ fn to_usize(size: u64) -> io::Result<usize> {
     usize::try_from(size).map_err(|_| io::Error::other("the device does not fit into memory"))
 }
 
-fn config(threads: u16) -> Config {
+fn config() -> Config {
     let mut config = Config::default();
     config.mount_options = vec![
         MountOption::FSName("fathom-fault-device".into()),
@@ -186,8 +186,8 @@ fn config(threads: u16) -> Config {
     } else {
         SessionACL::Owner
     };
-    // One more than the queue depth, so that the control file responds while the device is full.
-    config.n_threads = Some(usize::from(threads) + 1);
+    // None of them waits for a request, and the library fills a buffer of 16 MiB for each.
+    config.n_threads = Some(SERVER_THREADS);
     config.clone_fd = true;
     config
 }

@@ -17,12 +17,15 @@ use rustix::fs::OFlags;
 use crate::command::{Command, log_text, status};
 use crate::core::{Core, Ticket};
 use crate::fault::Op;
-use crate::pace::wait_until;
+use crate::pace::Timer;
 
 const ROOT: INodeNo = INodeNo(1);
 const DEVICE: INodeNo = INodeNo(2);
 const CONTROL: INodeNo = INodeNo(3);
 const LOG: INodeNo = INodeNo(4);
+
+/// Asynchronous requests that the kernel passes on at the same time.
+const MAX_REQUESTS: u16 = 1024;
 
 /// Names are fixed, but the size of the device can change at any time.
 const NAME_TTL: Duration = Duration::from_secs(3600);
@@ -32,7 +35,7 @@ const ATTR_TTL: Duration = Duration::ZERO;
 pub(crate) struct FaultFs {
     core: Arc<Core>,
     device_name: String,
-    threads: u16,
+    timer: Timer,
     next_handle: AtomicU64,
     /// The text that each open control or log file returns to reads, fixed when it was opened or
     /// written.
@@ -40,14 +43,16 @@ pub(crate) struct FaultFs {
 }
 
 impl FaultFs {
-    pub(crate) fn new(core: Arc<Core>, device_name: String, threads: u16) -> Self {
-        FaultFs {
+    /// # Errors
+    /// If no thread can be created.
+    pub(crate) fn new(core: Arc<Core>, device_name: String) -> io::Result<Self> {
+        Ok(FaultFs {
             core,
             device_name,
-            threads,
+            timer: Timer::start()?,
             next_handle: AtomicU64::new(1),
             answers: Mutex::default(),
-        }
+        })
     }
 
     fn names(&self) -> [(INodeNo, &str); 3] {
@@ -87,15 +92,16 @@ impl FaultFs {
         }
     }
 
-    /// Waits for the request's due time, then completes it.
+    /// Completes the request at its due time.
     ///
-    /// A request that hangs moves to its own thread, so that any number of them leaves the workers
-    /// free for other files.
+    /// The thread that received it does not wait, so that any number of requests is in flight. A request that hangs has a thread of
+    /// its own.
     fn serve(&self, ticket: Ticket, answer: impl FnOnce(&Core, Ticket) + Send + 'static) {
         let core = self.core.clone();
         if !ticket.is_held() {
-            wait_until(ticket.due_ns());
-            return answer(&core, ticket);
+            return self
+                .timer
+                .at(ticket.due_ns(), move || answer(&core, ticket));
         }
         // Without a thread the closure is dropped, and with it the reply, which returns EIO.
         let _ = std::thread::Builder::new()
@@ -152,9 +158,9 @@ impl Filesystem for FaultFs {
                 format!("kernel lacks {missing:?}"),
             )
         })?;
-        // The only errors are for a value of zero, which `mount` prevents.
-        let _ = config.set_max_background(self.threads);
-        let _ = config.set_congestion_threshold(self.threads);
+        // The only errors are for a value of zero.
+        let _ = config.set_max_background(MAX_REQUESTS);
+        let _ = config.set_congestion_threshold(MAX_REQUESTS);
         Ok(())
     }
 

@@ -1,25 +1,20 @@
-//! Waits until an exact time of CLOCK_MONOTONIC.
+//! Completes requests at exact times of CLOCK_MONOTONIC.
 
-use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::io;
 use std::num::NonZeroU64;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use rustix::process::setpriority_process;
-use rustix::thread::{clock_nanosleep_absolute, gettid, set_current_timer_slack};
-use rustix::time::{ClockId, Timespec, clock_gettime};
+use rustix::thread::{gettid, set_current_timer_slack};
+use rustix::time::{ClockId, clock_gettime};
 
 /// Time before the deadline at which sleeping ends and spinning begins, in nanoseconds.
 ///
 /// A sleeping thread wakes up some tens of microseconds late; spinning hides that.
 const SPIN_NS: u64 = 60_000;
-
-/// Threads that are spinning now. More than half of the processors would starve the caller.
-static SPINNING: AtomicUsize = AtomicUsize::new(0);
-
-thread_local! {
-    static PRECISE: Cell<bool> = const { Cell::new(false) };
-}
 
 /// Nanoseconds of CLOCK_MONOTONIC.
 #[must_use]
@@ -28,52 +23,117 @@ pub fn monotonic_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Returns at `deadline_ns` of CLOCK_MONOTONIC, or at once if that has passed.
-///
-/// Raises the calling thread's priority if allowed: intended for the device's threads.
-pub fn wait_until(deadline_ns: u64) {
-    raise_timer_precision();
-    let may_spin = SPINNING.load(Ordering::Relaxed) < spinners();
-    let wake_ns = if may_spin {
-        deadline_ns.saturating_sub(SPIN_NS)
-    } else {
-        deadline_ns
-    };
-    sleep_until(wake_ns);
-    spin_until(deadline_ns);
+/// What is done at a time.
+type Action = Box<dyn FnOnce() + Send>;
+
+/// The actions that wait, in the order of their times. The second number of the key keeps actions of one time in their order.
+#[derive(Default)]
+struct Waiting {
+    actions: BTreeMap<(u64, u64), Action>,
+    added: u64,
+    has_ended: bool,
 }
 
-fn spinners() -> usize {
-    static LIMIT: OnceLock<usize> = OnceLock::new();
-    *LIMIT.get_or_init(|| std::thread::available_parallelism().map_or(1, |n| n.get().div_ceil(2)))
+#[derive(Default)]
+struct Shared {
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
 }
 
-/// Asks the kernel, once per thread, not to group this thread's timers with others (default slack:
-/// 50 us), and to schedule it before the load generators that the device serves.
-fn raise_timer_precision() {
-    if !PRECISE.replace(true) {
-        // If refused, waits are a little less exact, which the device's own log will show.
-        let _ = set_current_timer_slack(NonZeroU64::new(1));
-        let _ = setpriority_process(Some(gettid()), -20);
+impl Shared {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-fn sleep_until(wake_ns: u64) {
-    let wake = Timespec {
-        tv_sec: (wake_ns / 1_000_000_000) as i64,
-        tv_nsec: (wake_ns % 1_000_000_000) as _,
-    };
-    while monotonic_ns() < wake_ns {
-        if clock_nanosleep_absolute(ClockId::Monotonic, &wake).is_ok() {
-            return;
+    /// The next action, shortly before its time; none when the timer ends and nothing waits.
+    fn next(&self) -> Option<(u64, Action)> {
+        let mut waiting = self.waiting();
+        loop {
+            let Some(first) = waiting.actions.first_entry() else {
+                if waiting.has_ended {
+                    return None;
+                }
+                let woken = self.changed.wait(waiting);
+                waiting = woken.unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let due_ns = first.key().0;
+            let wait_ns = due_ns.saturating_sub(monotonic_ns() + SPIN_NS);
+            if wait_ns == 0 {
+                return Some((due_ns, first.remove()));
+            }
+            let woken = self
+                .changed
+                .wait_timeout(waiting, Duration::from_nanos(wait_ns));
+            waiting = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }
 
-fn spin_until(deadline_ns: u64) {
-    SPINNING.fetch_add(1, Ordering::Relaxed);
-    while monotonic_ns() < deadline_ns {
-        std::hint::spin_loop();
+/// A thread that does each action at its time. It ends when the timer is dropped and nothing waits.
+pub(crate) struct Timer {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Timer {
+    /// # Errors
+    /// If no thread can be created.
+    pub(crate) fn start() -> io::Result<Timer> {
+        let shared = Arc::new(Shared::default());
+        let of_thread = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name("fault-timer".into())
+            .spawn(move || {
+                raise_timer_precision();
+                while let Some((due_ns, action)) = of_thread.next() {
+                    while monotonic_ns() < due_ns {
+                        std::hint::spin_loop();
+                    }
+                    action();
+                }
+            })?;
+        Ok(Timer {
+            shared,
+            thread: Some(thread),
+        })
     }
-    SPINNING.fetch_sub(1, Ordering::Relaxed);
+
+    /// Does `action` at `due_ns` of CLOCK_MONOTONIC; at once, by the caller, if that has passed.
+    pub(crate) fn at(&self, due_ns: u64, action: impl FnOnce() + Send + 'static) {
+        if due_ns <= monotonic_ns() {
+            return action();
+        }
+        let mut waiting = self.shared.waiting();
+        let key = (due_ns, waiting.added);
+        waiting.added += 1;
+        waiting.actions.insert(key, Box::new(action));
+        let is_first = waiting
+            .actions
+            .first_key_value()
+            .is_some_and(|(first, _)| *first == key);
+        drop(waiting);
+        if is_first {
+            self.shared.changed.notify_one();
+        }
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        self.shared.waiting().has_ended = true;
+        self.shared.changed.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // A panic in an action has been printed.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Asks the kernel not to group the timers of this thread with others (default slack: 50 us), and to schedule it before the load
+/// generators that the device serves.
+fn raise_timer_precision() {
+    // If refused, waits are a little less exact, which the device's own log will show.
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
+    let _ = setpriority_process(Some(gettid()), -20);
 }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use fathom_testkit::{COMMANDS, ControlCommand, DeviceOptions, FaultDevice};
 
 const USAGE: &str = "\
-usage: fault-device MOUNTPOINT [--size BYTES[K|M|G]] [--threads N] [--read-us N] [--write-us N]
-                    [--sync-us N] [--do COMMAND]...
+usage: fault-device MOUNTPOINT [--size BYTES[K|M|G]] [--read-us N] [--write-us N] [--sync-us N]
+                    [--do COMMAND]...
 
 Serves MOUNTPOINT/device until SIGINT, SIGTERM or an unmount. Write commands to
 MOUNTPOINT/control, read the counters from it and the operations from MOUNTPOINT/log.
@@ -60,7 +60,6 @@ fn parse(args: &[String]) -> Result<(DeviceOptions, Vec<ControlCommand>), String
         let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
         match arg.as_str() {
             "--size" => options.size = bytes(value()?)?,
-            "--threads" => options.threads = number(value()?)?,
             "--read-us" => options.latency.read_us = number(value()?)?,
             "--write-us" => options.latency.write_us = number(value()?)?,
             "--sync-us" => options.latency.sync_us = number(value()?)?,

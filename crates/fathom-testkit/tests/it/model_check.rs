@@ -67,7 +67,6 @@ impl Mounted {
     fn new() -> Self {
         let options = DeviceOptions {
             size: SIZE as u64,
-            threads: 2,
             ..DeviceOptions::default()
         };
         let device = FaultDevice::mount(options).expect("mount");

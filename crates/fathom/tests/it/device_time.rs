@@ -167,7 +167,6 @@ fn a_commit_is_a_write_and_its_flush_at_every_depth() {
     };
     let device = FaultDevice::mount(DeviceOptions {
         latency,
-        threads: 64,
         ..DeviceOptions::default()
     })
     .expect("a fault device");

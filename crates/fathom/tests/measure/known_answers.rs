@@ -10,7 +10,7 @@ use fathom_testkit::{
 
 use crate::common::{self, Json, device_code, filename_arg, program, split_args, start};
 use crate::machine::{latency_by_fio, raise_priority};
-use crate::scene::{Scene, check_near};
+use crate::scene::{Scene, check_near, next_case};
 
 pub const SCENES: &[Scene] = &[
     Scene::check(
@@ -23,32 +23,14 @@ pub const SCENES: &[Scene] = &[
         &[Need::Root, Need::Loop, Need::BlkioV1],
         bandwidth_limit,
     ),
-    Scene::check("1 ms is 1 ms, psync", DEVICE, || {
-        check_latency(1_000, ENGINES[0])
+    Scene::check("1 ms is 1 ms on every engine", DEVICE, || {
+        check_latency(1_000, next_case(&ENGINES))
     }),
-    Scene::check("1 ms is 1 ms, libaio", DEVICE, || {
-        check_latency(1_000, ENGINES[1])
+    Scene::check("5 ms are 5 ms on every engine", DEVICE, || {
+        check_latency(5_000, next_case(&ENGINES))
     }),
-    Scene::check("1 ms is 1 ms, io_uring", DEVICE, || {
-        check_latency(1_000, ENGINES[2])
-    }),
-    Scene::check("5 ms are 5 ms, psync", DEVICE, || {
-        check_latency(5_000, ENGINES[0])
-    }),
-    Scene::check("5 ms are 5 ms, libaio", DEVICE, || {
-        check_latency(5_000, ENGINES[1])
-    }),
-    Scene::check("5 ms are 5 ms, io_uring", DEVICE, || {
-        check_latency(5_000, ENGINES[2])
-    }),
-    Scene::check("20 ms are 20 ms, psync", DEVICE, || {
-        check_latency(20_000, ENGINES[0])
-    }),
-    Scene::check("20 ms are 20 ms, libaio", DEVICE, || {
-        check_latency(20_000, ENGINES[1])
-    }),
-    Scene::check("20 ms are 20 ms, io_uring", DEVICE, || {
-        check_latency(20_000, ENGINES[2])
+    Scene::check("20 ms are 20 ms on every engine", DEVICE, || {
+        check_latency(20_000, next_case(&ENGINES))
     }),
     Scene::check(
         "a commit takes its write and its flush",

@@ -22,6 +22,10 @@ const MIN_OTHERS_PERCENT: f64 = 25.0;
 const MIN_MEMORY_PRESSURE_PERCENT: f64 = 1.0;
 /// A control thread of real-time priority that is woken this late says that the machine executed nothing meanwhile.
 const MIN_LATENESS: Duration = Duration::from_millis(20);
+/// The real-time priority of the devices and programs of a scene that asks for one.
+const SCENE_PRIORITY: u32 = 10;
+/// The real-time priority of the control thread.
+const CONTROL_PRIORITY: u32 = 20;
 /// The control thread sleeps so long each time.
 const CONTROL_STEP: Duration = Duration::from_millis(5);
 
@@ -79,7 +83,8 @@ impl Watch {
         let is_over = Arc::new(AtomicBool::new(false));
         let ended = Arc::clone(&is_over);
         let control = std::thread::spawn(move || {
-            raise_priority();
+            // Above what it watches: a program of a scene that keeps the CPUs busy is no disturbance.
+            set_priority(CONTROL_PRIORITY);
             let mut longest = Duration::ZERO;
             while !ended.load(Ordering::Relaxed) {
                 let start = Instant::now();
@@ -168,9 +173,13 @@ pub fn latency_by_fio(device: &Path, reads: u64) -> Option<[f64; 2]> {
 /// Gives this thread, and the devices and programs that it starts from now on, a real-time
 /// priority. Without the permission for it, measurements are only noisier.
 pub fn raise_priority() {
+    set_priority(SCENE_PRIORITY);
+}
+
+fn set_priority(priority: u32) {
     let thread = rustix::thread::gettid().as_raw_nonzero().to_string();
     let _ = Command::new("chrt")
-        .args(["--fifo", "--pid", "10", &thread])
+        .args(["--fifo", "--pid", &priority.to_string(), &thread])
         .stderr(Stdio::null())
         .status();
 }

@@ -13,10 +13,10 @@ pub const SCENES: &[Scene] = &[Scene::check(
     delays_do_not_accumulate,
 )];
 
-/// A log of sixty reads, one every 25 ms.
+/// A log of sixty reads, one every 25 ms; its times are in microseconds.
 fn trace(path: &Path) -> String {
     let path = path.display();
-    let reads = (0..60).map(|n| format!("{} {path} read {} 4096\n", n * 25, n * 4096));
+    let reads = (0..60).map(|n| format!("{} {path} read {} 4096\n", n * 25_000, n * 4096));
     format!(
         "fio version 3 iolog\n0 {path} add\n0 {path} open\n{}",
         reads.collect::<String>()

@@ -49,8 +49,9 @@ pub fn text(all: &[Judged]) -> String {
 pub fn page(all: &[Judged]) -> String {
     let mut page = format!(
         "# Measurements\n\nWritten by `cargo xtask measure --markdown docs/measurements.md`, on {}.\n\n\
-         Each scene is attempted n times, alone and in order. What the kernel says about other load decides whether an attempt was \
-         disturbed; of the others at least 95 % must be right, or the median must lie within its bounds.\n\n",
+         Each scene is attempted n times, alone and in order. An attempt is disturbed where the kernel tells of other load and its \
+         answer is wrong or a figure, at most 5 % of all; of the others at least 95 % must be right, or the median must lie within \
+         its bounds.\n\n",
         describe()
     );
     let mut row = |cells: &[String]| page += &format!("| {} |\n", cells.join(" | "));
