@@ -130,7 +130,7 @@ impl Watch {
     }
 }
 
-/// The machine, the kernel and the commit that was measured.
+/// The machine and its kernel.
 pub fn describe() -> String {
     let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpus
@@ -139,15 +139,16 @@ pub fn describe() -> String {
         .map_or("unknown CPU", |(_, name)| name.trim());
     let count = std::thread::available_parallelism().map_or(1, usize::from);
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let commit = Command::new("git")
+    format!("{count} CPUs ({model}), kernel {}", kernel.trim())
+}
+
+/// The commit that is measured.
+pub fn commit() -> String {
+    Command::new("git")
         .args(["describe", "--always", "--dirty"])
         .output()
         .map(|out| String::from_utf8_lossy(&out.stdout).trim().to_owned())
-        .unwrap_or_default();
-    format!(
-        "{count} CPUs ({model}), kernel {}, commit {commit}",
-        kernel.trim()
-    )
+        .unwrap_or_default()
 }
 
 /// The median and the 99th percentile of the clat of single reads of 4 KiB in ns, by fio: what the kernel and the machine need to

@@ -51,10 +51,10 @@ mod table;
 mod targets;
 mod why;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use scene::{MIN_ATTEMPTS, Scene, judge};
+use scene::{Judged, MIN_ATTEMPTS, Scene, judge};
 
 /// All scenes, in the order in which they run.
 const SCENES: [&[Scene]; 23] = [
@@ -139,14 +139,21 @@ fn main() -> ExitCode {
         println!("{}", table::line(&result));
         result.reasons.iter().for_each(|why| println!("    {why}"));
         judged.push(result);
+        // What was measured is kept, also where the suite does not end.
+        if let Some(path) = &arguments.markdown
+            && let Err(error) = write_page(path, &judged)
+        {
+            println!("{}: {error}", path.display());
+            return ExitCode::from(2);
+        }
     }
-    let text = table::text(&judged);
-    println!("\n{text}");
-    if let Some(path) = &arguments.markdown
-        && let Err(error) = std::fs::write(path, table::page(&judged))
-    {
-        println!("{}: {error}", path.display());
-        return ExitCode::from(2);
-    }
+    println!("\n{}", table::text(&judged));
     ExitCode::from(u8::from(!judged.iter().all(scene::Judged::has_passed)))
+}
+
+/// Writes these scenes into the page, which keeps those of earlier measurements on the same machine.
+fn write_page(path: &Path, judged: &[Judged]) -> std::io::Result<()> {
+    let order: Vec<&str> = SCENES.into_iter().flatten().map(|one| one.name).collect();
+    let before = std::fs::read_to_string(path).unwrap_or_default();
+    std::fs::write(path, table::page(judged, &order, &before))
 }

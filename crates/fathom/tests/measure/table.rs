@@ -1,9 +1,9 @@
 //! The results as text and as a page.
 
-use crate::machine::describe;
+use crate::machine::{commit, describe};
 use crate::scene::Judged;
 
-const COLUMNS: [&str; 7] = [
+const COLUMNS: [&str; 8] = [
     "scene",
     "n",
     "right",
@@ -11,9 +11,10 @@ const COLUMNS: [&str; 7] = [
     "disturbed",
     "median",
     "verdict",
+    "commit",
 ];
 
-fn cells(judged: &Judged) -> [String; 7] {
+fn cells(judged: &Judged) -> [String; 8] {
     let median = judged.median.map_or(String::new(), |(median, from, to)| {
         format!("{median:.3} of {from} to {to}")
     });
@@ -25,12 +26,15 @@ fn cells(judged: &Judged) -> [String; 7] {
         judged.disturbed.to_string(),
         median,
         judged.verdict().to_owned(),
+        commit(),
     ]
 }
 
-fn aligned(cells: &[String; 7]) -> String {
-    let [name, n, right, wrong, disturbed, median, verdict] = cells;
-    format!("{name:<52} {n:>4} {right:>6} {wrong:>6} {disturbed:>10}  {median:<24} {verdict}")
+fn aligned(cells: &[String; 8]) -> String {
+    let [name, n, right, wrong, disturbed, median, verdict, commit] = cells;
+    format!(
+        "{name:<52} {n:>4} {right:>6} {wrong:>6} {disturbed:>10}  {median:<24} {verdict:<10} {commit}"
+    )
 }
 
 /// One scene.
@@ -45,18 +49,33 @@ pub fn text(all: &[Judged]) -> String {
     lines.join("\n")
 }
 
-/// The page docs/measurements.md.
-pub fn page(all: &[Judged]) -> String {
+/// The page docs/measurements.md: the scenes of `order` that were measured now or, on the same machine, for the page `before`.
+pub fn page(all: &[Judged], order: &[&str], before: &str) -> String {
+    let machine = format!("on {}.", describe());
     let mut page = format!(
-        "# Measurements\n\nWritten by `cargo xtask measure --markdown docs/measurements.md`, on {}.\n\n\
+        "# Measurements\n\nWritten by `cargo xtask measure --markdown docs/measurements.md`, {machine}\n\n\
          Each scene is attempted n times, alone and in order. An attempt is disturbed where the kernel tells of other load and its \
          answer is wrong or a figure, at most 5 % of all; of the others at least 95 % must be right, or the median must lie within \
-         its bounds.\n\n",
-        describe()
+         its bounds.\n\n"
     );
-    let mut row = |cells: &[String]| page += &format!("| {} |\n", cells.join(" | "));
-    row(&COLUMNS.map(str::to_owned));
-    row(&COLUMNS.map(|_| "---".to_owned()));
-    all.iter().for_each(|judged| row(&cells(judged)));
+    let row = |cells: &[String]| format!("| {} |", cells.join(" | "));
+    let is_same_machine = before.contains(&machine);
+    let measured = |name: &&str| {
+        if let Some(judged) = all.iter().find(|judged| judged.name == *name) {
+            return Some(row(&cells(judged)));
+        }
+        let start = format!("| {name} | ");
+        let mut kept = before.lines().filter(|_| is_same_machine);
+        kept.find(|line| line.starts_with(&start)).map(str::to_owned)
+    };
+    let heading = [
+        row(&COLUMNS.map(str::to_owned)),
+        row(&COLUMNS.map(|_| "---".to_owned())),
+    ];
+    let rows = heading.into_iter().chain(order.iter().filter_map(measured));
+    for row in rows {
+        page += &row;
+        page.push('\n');
+    }
     page
 }
