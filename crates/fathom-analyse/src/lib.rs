@@ -136,5 +136,5 @@ pub use self::suite_answer::suite_answer;
 pub use self::tail::{Inflection, inflection};
 pub use self::targets::by_target;
 pub use self::trend::{Level, TREND_METHOD, trend, trend_chart};
-pub use self::whole::{findings, findings_with, foreign_ios_per_second};
+pub use self::whole::{bytes_of_split_request, findings, findings_with, foreign_ios_per_second};
 pub use self::window::{Window, WindowFigures};

@@ -8,7 +8,7 @@ use crate::blame::blame_sheet;
 use crate::catalogue::{FindingKind, detectors};
 use crate::detectors::requests_resized::requests_per_io;
 use crate::detectors::{EntryContext, RunContext, detect, verdict};
-use crate::diagnosis::{Evidence, TargetParts, diagnose};
+use crate::diagnosis::{Evidence, TargetParts, are_split, diagnose};
 use crate::direction::bandwidth_share;
 use crate::disk::disk_summary;
 use crate::entry::entry;
@@ -130,20 +130,43 @@ pub fn findings_with(recording: &Recording, kinds: &[&FindingKind]) -> Findings 
     }
 }
 
+/// Requests are whole sectors of this size on all devices.
+const MIN_REQUEST_BYTES: f64 = 4096.0;
+
 /// I/Os per second of the device of a run, that were not from the run; 0 where that cannot be told.
 #[must_use]
 pub fn foreign_ios_per_second(recording: &Recording) -> f64 {
+    with_run(recording, |run| {
+        let own: u64 = run.moved().iter().map(|(_, moved)| moved.ios).sum();
+        let seconds = recording.elapsed.as_secs_f64().max(1e-9);
+        run.foreign_per_own_io() * own as f64 / seconds
+    })
+}
+
+/// Bytes of a request of the device of a run whose I/Os the kernel splits, a multiple of 4 KiB; `None` where it does not split them, or
+/// into requests of which there is no half.
+#[must_use]
+pub fn bytes_of_split_request(recording: &Recording) -> Option<u32> {
+    with_run(recording, |run| {
+        let main = busiest(run.entries.first()?.figures)?;
+        let requests = requests_per_io(run, main).filter(|requests| are_split(*requests))?;
+        let moved = run.moved()[main];
+        let bytes = moved.bytes as f64 / moved.ios.max(1) as f64 / requests;
+        let bytes = (bytes / MIN_REQUEST_BYTES).round() * MIN_REQUEST_BYTES;
+        (bytes >= 2.0 * MIN_REQUEST_BYTES).then_some(bytes as u32)
+    })
+}
+
+/// What `read` finds in a run.
+fn with_run<T>(recording: &Recording, read: impl FnOnce(&RunContext) -> T) -> T {
     let members = entries(recording);
     let figures: Vec<Entry> = members.iter().map(|m| entry(m, recording)).collect();
     let disks = disk_summaries(recording);
-    let run = RunContext {
+    read(&RunContext {
         recording,
         entries: contexts(&figures, &members),
         disks: &disks,
-    };
-    let own: u64 = run.moved().iter().map(|(_, moved)| moved.ios).sum();
-    let seconds = recording.elapsed.as_secs_f64().max(1e-9);
-    run.foreign_per_own_io() * own as f64 / seconds
+    })
 }
 
 fn disk_summaries(recording: &Recording) -> Vec<DiskSummary> {
@@ -173,6 +196,12 @@ fn diagnosis_of_entry(
         return None;
     }
     let recording = run.recording;
+    let probes = match run.entries.len() {
+        1 => &recording.depth_probes[..],
+        _ => &[],
+    };
+    let sizes_from = probes.iter().position(|probe| probe.block > 0);
+    let (probes, size_probes) = probes.split_at(sizes_from.unwrap_or(probes.len()));
     Some(diagnose(&Evidence {
         context: entry,
         main,
@@ -182,11 +211,8 @@ fn diagnosis_of_entry(
         stalls: &recording.stalls,
         foreign_per_own_io: run.foreign_per_own_io(),
         parts: target_parts(run, main),
-        probes: if run.entries.len() == 1 {
-            &recording.depth_probes
-        } else {
-            &[]
-        },
+        probes,
+        size_probes,
     }))
 }
 

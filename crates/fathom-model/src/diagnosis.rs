@@ -1,6 +1,7 @@
 //! What limits the rate of a load, how sure that is, and the evidence.
 
-/// A short measurement of the load of a run at another queue depth, made after the run and never part of its figures.
+/// A short measurement of the load of a run at another queue depth or with another block size, made after the run and never part of its
+/// figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DepthProbe {
     /// I/Os that were kept in flight, over all jobs.
@@ -19,6 +20,11 @@ pub struct DepthProbe {
     pub p90_ns: f64,
     /// I/Os per second of the device meanwhile that were not of this load; 0 where that is not known.
     pub foreign_iops: f64,
+    /// Bytes of an I/O where they are not those of the run; 0 where they are.
+    pub block: u64,
+    /// Variance of the I/Os of its intervals as a share of their mean (index of dispersion): 1 for independent completions. `None` with too
+    /// few intervals.
+    pub dispersion: Option<f64>,
 }
 
 /// What can limit the rate of a load.

@@ -1,4 +1,5 @@
-//! Short measurements of the load at other queue depths, after the run: whether the depth or the target was the limit.
+//! Short measurements of the load at other queue depths, after the run: whether the depth or the target was the limit. Where the kernel
+//! splits the I/Os, also of single requests of two sizes: whether their number or their bytes take the time.
 //!
 //! A run at one depth does not tell (see `fathom_analyse`, module `diagnosis`). The probes take at most a twentieth of the time of the
 //! run and three seconds, are recorded apart, and are no part of its figures. One that is refused or fails is left out.
@@ -8,8 +9,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use fathom_linux::interrupts;
 use fathom_model::{
-    Counts, DepthProbe, Direction, Entry, Job, JobRecording, Logs, MergedInterval, Nanos, Plan,
-    Recording, RunEnd,
+    BlockSizes, Counts, DepthProbe, Direction, Distribution, Entry, Job, JobRecording, Logs,
+    MergedInterval, Nanos, PerDirection, Plan, Recording, RunEnd,
 };
 
 use crate::guard;
@@ -24,16 +25,21 @@ const MAX_TOTAL_TIME: Nanos = Nanos::from_secs(3);
 const MIN_PROBE_TIME: Nanos = Nanos::from_millis(50);
 /// Before each probe the target is idle for this time, so that the first I/Os find an empty queue and a bucket with tokens.
 const PAUSE_BEFORE_PROBE: Nanos = Nanos::from_millis(10);
+/// The probe of one size takes this part of the time: few I/Os of one size tell their time, and many of a depth its rate.
+const SIZES_PER_TIME: u64 = 10;
 /// Intervals of a probe. Those at its begin and its end are no part of its rate.
-const PROBE_INTERVALS: u64 = 4;
+const PROBE_INTERVALS: u64 = 16;
+/// Intervals whose I/Os show how much the rate varies.
+const MIN_INTERVALS_OF_DISPERSION: usize = 6;
 /// A rate of which a smaller share was not sent may have been reached.
 const MIN_UNSENT_SHARE: f64 = 0.005;
+/// Added to the seed of a job for other addresses than those of the run.
+const SEED_DISTANCE: u64 = 1 << 32;
 /// More jobs of a synchronous engine than this are not started for a probe: each is a thread.
 const MAX_PROBED_JOBS: u32 = 256;
-/// The shallow depth, half and twice the depth of the run.
-const PROBES: u64 = 3;
 
-/// Measures the load of `recording` at depth 1, at half and at twice its depth, where that is meaningful and harmless.
+/// Measures the load of `recording` at depth 1, at half and at twice its depth, where that is meaningful and harmless. Where the kernel
+/// splits its I/Os, also one request at a time, and half of one.
 pub fn measure_depths(
     session: &Session,
     recording: &Recording,
@@ -44,25 +50,70 @@ pub fn measure_depths(
         return Vec::new();
     };
     let time = recording.elapsed.get() as f64 * MAX_SHARE_OF_RUN;
-    let time = Nanos::new((time as u64).min(MAX_TOTAL_TIME.get()) / PROBES);
-    if time < MIN_PROBE_TIME {
+    let time = Nanos::new((time as u64).min(MAX_TOTAL_TIME.get()));
+    let points = points(shape.depth(), &request_sizes(recording), time);
+    if points.iter().any(|point| point.time < MIN_PROBE_TIME) {
         return Vec::new();
     }
-    let depth = shape.depth();
-    let mut depths = vec![1, depth / 2, depth * 2];
-    depths.retain(|probed| *probed > 0 && *probed != depth);
-    depths.dedup();
     let mut probes = Vec::new();
-    for depth in depths {
+    for point in points {
         if interrupts().load(Relaxed) != 0 {
             break;
         }
-        let Some(probe) = shape.probe_plan(plan, depth, time) else {
+        let Some(probe) = shape.probe_plan(plan, point) else {
             continue;
         };
-        probes.extend(measure_depth(session, probe, auxiliary));
+        let measured = measure_point(session, probe, auxiliary);
+        probes.extend(measured.map(|probe| DepthProbe {
+            block: point.block.map_or(0, u64::from),
+            ..probe
+        }));
     }
     probes
+}
+
+/// What one probe changes of the load.
+#[derive(Clone, Copy)]
+struct Point {
+    /// I/Os in flight.
+    depth: u32,
+    /// Bytes of each; `None` leaves them as they are.
+    block: Option<u32>,
+    time: Nanos,
+}
+
+/// The shallow depth, half and twice the depth of the run, then the sizes of one request at a time, in this time together.
+fn points(depth: u32, request_sizes: &[u32], time: Nanos) -> Vec<Point> {
+    let mut depths = vec![1, depth / 2, depth * 2];
+    depths.retain(|probed| *probed > 0 && *probed != depth);
+    depths.dedup();
+    let of_size = time.get() / SIZES_PER_TIME;
+    let of_depths = time.get() - of_size * request_sizes.len() as u64;
+    let of_depth = of_depths / depths.len() as u64;
+    let depths = depths.into_iter().map(|depth| Point {
+        depth,
+        block: None,
+        time: Nanos::new(of_depth),
+    });
+    let sizes = request_sizes.iter().map(|block| Point {
+        depth: 1,
+        block: Some(*block),
+        time: Nanos::new(of_size),
+    });
+    depths.chain(sizes).collect()
+}
+
+/// The size of the requests into which the kernel splits the I/Os, and half of it; none where it does not, or where sizes vary.
+fn request_sizes(recording: &Recording) -> Vec<u32> {
+    let has_one_size = recording.plan.jobs.iter().all(|job| {
+        Direction::ALL
+            .into_iter()
+            .filter(|direction| job.pattern.traffic.uses(*direction))
+            .all(|direction| matches!(job.pattern.block_size[direction], BlockSizes::Fixed(_)))
+    });
+    fathom_analyse::bytes_of_split_request(recording)
+        .filter(|_| has_one_size)
+        .map_or(Vec::new(), |bytes| vec![bytes, bytes / 2])
 }
 
 /// How the depth of a load is varied.
@@ -81,8 +132,9 @@ impl ProbedShape {
         }
     }
 
-    /// The plan of the load at another depth, for this time, without logs.
-    fn probe_plan(self, plan: &Plan, depth: u32, time: Nanos) -> Option<Plan> {
+    /// The plan of the load at another depth or size, without logs.
+    fn probe_plan(self, plan: &Plan, point: Point) -> Option<Plan> {
+        let (depth, time) = (point.depth, point.time);
         let mut plan = plan.clone();
         match self {
             ProbedShape::Queue(_) => plan.jobs.iter_mut().for_each(|job| {
@@ -98,6 +150,13 @@ impl ProbedShape {
         }
         plan.interval = Nanos::new(time.get() / PROBE_INTERVALS);
         for job in &mut plan.jobs {
+            if let Some(bytes) = point.block {
+                job.pattern.block_size = PerDirection::from_fn(|_| BlockSizes::Fixed(bytes));
+            }
+            if changes_target(job) && is_uniform(job) {
+                // Written again in the order of the run, whole blocks of a flash drive become free at once.
+                job.pattern.seed = job.pattern.seed.wrapping_add(SEED_DISTANCE);
+            }
             job.limits.runtime = Some(time);
             job.limits.time_based = true;
             job.limits.ramp = Nanos::ZERO;
@@ -125,6 +184,14 @@ fn changes_target(job: &Job) -> bool {
     changes.iter().any(|way| job.pattern.traffic.uses(*way))
 }
 
+/// Whether all blocks have the same probability, so that other draws of them are the same load.
+fn is_uniform(job: &Job) -> bool {
+    let distribution = &job.pattern.distribution;
+    Direction::ALL
+        .into_iter()
+        .all(|direction| matches!(distribution[direction], Distribution::Uniform))
+}
+
 /// Clone `n` of the section: one of the plan, or one more with random numbers of its own.
 fn clone_job(plan: &Plan, n: u32) -> Job {
     let count = plan.jobs.len().max(1);
@@ -134,7 +201,10 @@ fn clone_job(plan: &Plan, n: u32) -> Job {
     job.group_reporting = true;
     job.number = n + 1;
     job.clone = n;
-    job.pattern.seed = job.pattern.seed.wrapping_add(u64::from(round) << 32);
+    job.pattern.seed = job
+        .pattern
+        .seed
+        .wrapping_add(u64::from(round) * SEED_DISTANCE);
     job
 }
 
@@ -190,9 +260,30 @@ fn missed_rate(job: &JobRecording) -> bool {
     not_sent as f64 > MIN_UNSENT_SHARE * planned as f64
 }
 
-/// I/Os per second in the whole intervals of a probe that lasts `time`, without its begin, in which the queue fills, and its end, which
-/// waits for the last I/Os.
-fn rate_between_edges(entry: &Entry, time: Nanos) -> Option<f64> {
+/// I/Os of the whole intervals of a probe that lasts `time`, without its begin, in which the queue fills, and its end, which waits for the
+/// last I/Os.
+struct Middle {
+    ios: Vec<f64>,
+    /// Seconds of one.
+    each_s: f64,
+}
+
+impl Middle {
+    fn iops(&self) -> f64 {
+        self.ios.iter().sum::<f64>() / (self.each_s * self.ios.len() as f64)
+    }
+
+    /// Their variance as a share of their mean; `None` with too few of them.
+    fn dispersion(&self) -> Option<f64> {
+        let count = self.ios.len();
+        let mean = self.ios.iter().sum::<f64>() / count as f64;
+        let squares: f64 = self.ios.iter().map(|ios| (ios - mean).powi(2)).sum();
+        (count >= MIN_INTERVALS_OF_DISPERSION).then(|| squares / (count as f64 - 1.0) / mean)
+    }
+}
+
+/// `None` where nothing completed between the edges.
+fn middle(entry: &Entry, time: Nanos) -> Option<Middle> {
     let start = entry.series.first()?.start;
     let mut filled = start + Nanos::new(2 * entry.little.mean_ns as u64);
     let wrote = entry.directions[Direction::Write].ios + entry.directions[Direction::Trim].ios > 0;
@@ -201,25 +292,25 @@ fn rate_between_edges(entry: &Entry, time: Nanos) -> Option<f64> {
         filled = filled.max(start + Nanos::new(time.get() / 2));
     }
     let longest = entry.series.iter().map(|interval| interval.length).max()?;
-    let middle: Vec<&MergedInterval> = entry
+    let count = |interval: &MergedInterval| {
+        let ios: u64 = interval.directions.iter().map(|(_, d)| d.ios).sum();
+        ios as f64
+    };
+    let ios: Vec<f64> = entry
         .series
         .iter()
         .filter(|one| one.length == longest && one.start >= filled)
         .filter(|one| one.start + one.length <= start + time)
+        .map(count)
         .collect();
-    let ios: u64 = middle
-        .iter()
-        .flat_map(|interval| interval.directions.iter())
-        .map(|(_, direction)| direction.ios)
-        .sum();
-    let seconds = longest.as_secs_f64() * middle.len() as f64;
-    (ios > 0).then(|| ios as f64 / seconds)
+    let each_s = longest.as_secs_f64();
+    (ios.iter().sum::<f64>() > 0.0).then_some(Middle { ios, each_s })
 }
 
 /// One probe; `None` if the guard or the target refuses it.
 ///
 /// Nothing is confirmed for it: a target that needs the user's code is not written a second time.
-fn measure_depth(session: &Session, plan: Plan, auxiliary: &Path) -> Option<DepthProbe> {
+fn measure_point(session: &Session, plan: Plan, auxiliary: &Path) -> Option<DepthProbe> {
     let in_flight = |job: &Job| match job.engine.is_synchronous() {
         true => 1,
         false => job.queue.depth,
@@ -259,14 +350,17 @@ fn measure_depth(session: &Session, plan: Plan, auxiliary: &Path) -> Option<Dept
         all.find(|(p, _)| *p == percent)
             .map_or(0.0, |(_, value)| *value as f64)
     };
+    let middle = middle(entry, time);
     Some(DepthProbe {
         depth,
         ios,
-        iops: rate_between_edges(entry, time).unwrap_or(entry.little.iops),
+        iops: middle.as_ref().map_or(entry.little.iops, Middle::iops),
         mean_ns: entry.little.mean_ns,
         min_ns: if min_ns.is_finite() { min_ns } else { 0.0 },
         p10_ns: percentile(10.0),
         p90_ns: percentile(90.0),
         foreign_iops: fathom_analyse::foreign_ios_per_second(&recording),
+        block: 0,
+        dispersion: middle.and_then(|middle| middle.dispersion()),
     })
 }

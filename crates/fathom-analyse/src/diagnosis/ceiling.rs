@@ -17,6 +17,9 @@ const MAX_DEVIATION_OF_CEILING: f64 = 0.1;
 const MIN_VARIANCE_SHARE_OF_TARGET: f64 = 0.5;
 /// Below this share, it does hold the rate of a target whose service times vary: with 20 intervals, such a target has it once in 100 runs.
 const MAX_VARIANCE_SHARE_OF_CEILING: f64 = 0.15;
+/// Below this dispersion a ceiling holds a probe of a target whose service times vary: what is in service at the edges of its intervals
+/// varies. Independent completions of a dozen intervals have it once in 300 probes.
+const MAX_DISPERSION_AT_CEILING: f64 = 0.22;
 /// A buffer that takes the I/Os makes one at a time this share of the rate.
 const MIN_RATE_SHARE_OF_BUFFERED: f64 = 0.8;
 /// Nine in ten I/Os alone take at least this many times what one in ten takes where the service times vary much.
@@ -79,21 +82,16 @@ pub(super) fn rate_shape(
     let is_even =
         evidence.foreign_per_own_io <= MAX_FOREIGN_PER_OWN_IO && stays && is_rate_even(evidence);
     if !is_even {
-        return match variance_share(evidence) {
-            Some(share) if share < MIN_VARIANCE_SHARE_OF_TARGET => {
-                // The rate of a target varies as its service times do.
-                let varies_alone = ios_alone(evidence, depth).is_some_and(|alone| {
-                    alone.p90_ns >= MIN_SPREAD_OF_VARYING_TARGET * alone.p10_ns
-                });
-                let is_set = varies_alone
-                    && share < MAX_VARIANCE_SHARE_OF_CEILING
-                    && evidence.foreign_per_own_io <= MAX_FOREIGN_PER_OWN_IO;
-                match is_set {
-                    true => RateShape::Ceiling,
-                    false => RateShape::Even,
-                }
-            }
-            _ => RateShape::OfTarget,
+        let varies_less_than =
+            |most: f64| variance_share(evidence).is_some_and(|share| share < most);
+        let is_set =
+            varies_less_than(MAX_VARIANCE_SHARE_OF_CEILING) && has_varying_service(evidence, depth);
+        return if is_set || deeper.is_some_and(|deeper| is_at_ceiling(evidence, depth, deeper)) {
+            RateShape::Ceiling
+        } else if varies_less_than(MIN_VARIANCE_SHARE_OF_TARGET) {
+            RateShape::Even
+        } else {
+            RateShape::OfTarget
         };
     }
     let alone = time_alone(evidence, depth);
@@ -108,17 +106,22 @@ pub(super) fn rate_shape(
     let before_servers = cpu_ns_per_io(evidence) / available.max(0.1) + transfer_ns(evidence);
     let least = usual * (alone.mean_ns - before_servers) / 1e9 + synced;
     let error = error_of_served(evidence) * servers;
-    let is_whole = (servers + error).floor() >= least - error;
+    // What the syncs hold is not exact enough to tell.
+    let is_whole = synced > 0.0 || (servers + error).floor() >= least - error;
     // What a buffer takes is faster than what the target can write, so that its time tells no number of servers.
     let is_buffered = evidence.main != Direction::Read
         && !takes_equal_times(&alone)
         && alone.iops >= MIN_RATE_SHARE_OF_BUFFERED * usual;
     // Of N I/Os in turn at c servers some take one turn more than others, unless c divides N.
-    let turns = depth / servers.round().max(1.0);
-    let is_even_in_turns = turns > 1.0
-        && (turns - turns.round()).abs() > MIN_DISTANCE_FROM_WHOLE
-        && takes_equal_times(&of_run(evidence));
-    if (varies_alone || !is_whole || is_even_in_turns) && !is_buffered {
+    let is_uneven_with = |count: u32| {
+        let turns = depth / f64::from(count.max(1));
+        turns > 1.0 && (turns - turns.round()).abs() > MIN_DISTANCE_FROM_WHOLE
+    };
+    let mut possible = (least - error).ceil() as u32..=(servers + error).floor() as u32;
+    let is_even_in_turns =
+        synced == 0.0 && takes_equal_times(&of_run(evidence)) && possible.all(is_uneven_with);
+    let is_set = depth > 1.0 && has_varying_service(evidence, depth);
+    if (varies_alone || is_set || !is_whole || is_even_in_turns) && !is_buffered {
         RateShape::Ceiling
     } else if servers > MAX_SERVERS_AS_FACT {
         RateShape::Even
@@ -127,8 +130,27 @@ pub(super) fn rate_shape(
     }
 }
 
+/// Whether the service times of a target vary so much that its rate does as well, and no other program completes a part of it.
+fn has_varying_service(evidence: &Evidence, depth: f64) -> bool {
+    // Of writes, only those of a probe find an empty buffer.
+    let is_known = evidence.main == Direction::Read || depth > 1.0;
+    is_known
+        && evidence.foreign_per_own_io <= MAX_FOREIGN_PER_OWN_IO
+        && ios_alone(evidence, depth)
+            .is_some_and(|alone| alone.p90_ns >= MIN_SPREAD_OF_VARYING_TARGET * alone.p10_ns)
+}
+
+/// Whether a ceiling holds the load at twice the depth, where its own rate is still that of the target for a part of the time. Writes can be
+/// as even because a buffer takes them.
+pub(super) fn is_at_ceiling(evidence: &Evidence, depth: f64, deeper: &DepthProbe) -> bool {
+    let is_even = deeper
+        .dispersion
+        .is_some_and(|dispersion| dispersion < MAX_DISPERSION_AT_CEILING);
+    is_even && evidence.main == Direction::Read && has_varying_service(evidence, depth)
+}
+
 /// CPU time of the workers for each I/O.
-fn cpu_ns_per_io(evidence: &Evidence) -> f64 {
+pub(super) fn cpu_ns_per_io(evidence: &Evidence) -> f64 {
     let used = evidence
         .members()
         .map(|member| (member.seen.usage.user + member.seen.usage.system).get() as f64);
@@ -209,7 +231,7 @@ pub(super) fn ios_alone(evidence: &Evidence, depth: f64) -> Option<DepthProbe> {
 }
 
 /// The figures of the run itself.
-fn of_run(evidence: &Evidence) -> DepthProbe {
+pub(super) fn of_run(evidence: &Evidence) -> DepthProbe {
     let entry = evidence.entry();
     let clat = &entry.directions[evidence.main].clat;
     DepthProbe {
@@ -221,7 +243,7 @@ fn of_run(evidence: &Evidence) -> DepthProbe {
         min_ns: clat.min as f64,
         p10_ns: value(clat, 10.0).unwrap_or_default() as f64,
         p90_ns: value(clat, 90.0).unwrap_or_default() as f64,
-        foreign_iops: 0.0,
+        ..DepthProbe::default()
     }
 }
 

@@ -24,7 +24,7 @@ use crate::summary_sentences::{concerns, user_latency};
 
 use self::disturbance::disturbances;
 use self::queue::{closed_loop, probed_rate};
-pub(crate) use self::target_parts::TargetParts;
+pub(crate) use self::target_parts::{TargetParts, are_split};
 
 /// Above this share of the generator's maximum rate, its limit and the target's cannot be distinguished.
 pub(crate) const NEAR_CEILING_SHARE: f64 = 0.85;
@@ -78,6 +78,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) parts: TargetParts<'a>,
     /// Other depths of this load.
     pub(crate) probes: &'a [DepthProbe],
+    /// One request at a time, and half of one, where its I/Os are split.
+    pub(crate) size_probes: &'a [DepthProbe],
 }
 
 impl Evidence<'_> {
@@ -348,14 +350,9 @@ fn nearly_reached_limit(evidence: &Evidence) -> Option<Diagnosis> {
         (NEAR_LIMIT_SHARE * allowed..allowed).contains(&iops)
             && (REACHED_LIMIT_SHARE * allowed..=MAX_LIMIT_SHARE * allowed).contains(&deeper.iops)
     })?;
-    if let Some(balanced) = balanced_limits(evidence, || {
-        format!(
-            "A control group of this process allows {} per second on {}",
-            count(limit.per_second),
-            limit.disk
-        )
-    }) {
-        return Some(balanced);
+    if queue::bound_of_depth(evidence) - 1.0 < disturbance::MIN_GAIN {
+        // Then the depth keeps it below the limit.
+        return None;
     }
     Some(likely(
         LimitCause::ControlGroup,
@@ -453,6 +450,7 @@ fn host_cpu(evidence: &Evidence) -> Option<Diagnosis> {
                 "STEAL" => {
                     evidence.steal_percent.unwrap_or(0.0) >= MIN_STEAL_PERCENT
                         && needs_cpu(evidence)
+                        && gains_more_cpu(evidence)
                 }
                 "CPU_SLOWED" => queue::has_busy_worker(evidence),
                 "HOST_BUSY" => host_busy::delayed(evidence.members()).is_some(),
@@ -460,7 +458,7 @@ fn host_cpu(evidence: &Evidence) -> Option<Diagnosis> {
             }
     };
     let finding = evidence.found.iter().find(is_cause)?;
-    if finding.code == "STEAL" && queue::has_busy_worker(evidence) {
+    if finding.code == "STEAL" {
         let stolen = evidence.steal_percent.unwrap_or(0.0) / 100.0;
         // Half of the CPU time for each I/O would gain more than the stolen time does.
         if stolen / (1.0 - stolen).max(1e-9) < MIN_GAIN_OF_STOLEN_TIME {
@@ -482,6 +480,23 @@ fn host_cpu(evidence: &Evidence) -> Option<Diagnosis> {
         ),
         "the same run on a quiet host",
     ))
+}
+
+/// Whether the CPU time of an I/O, with what was stolen meanwhile, takes more of the time of its place in the queue than twice the depth
+/// gains. A worker that is busy all the time leaves no other limit.
+fn gains_more_cpu(evidence: &Evidence) -> bool {
+    if evidence.is_open_loop() || queue::has_busy_worker(evidence) {
+        return true;
+    }
+    let (depth, usual) = (evidence.effective_depth(), queue::usual_rate(evidence));
+    let available = (1.0 - evidence.steal_percent.unwrap_or(0.0) / 100.0).max(0.1);
+    let half_ns = ceiling::cpu_ns_per_io(evidence) / available / 2.0;
+    let rest_ns = (depth * 1e9 / usual.max(1e-9) - half_ns).max(1.0);
+    let deeper = queue::deeper_probe(evidence, depth);
+    let of_depth = deeper.map_or(0.0, |deeper| {
+        queue::growth_at_twice_the_depth(evidence, deeper) - 1.0
+    });
+    half_ns / rest_ns >= of_depth.max(disturbance::MIN_GAIN)
 }
 
 /// Whether a worker needed a CPU, or waited for one, for much of its time. One that waits for its target instead is not

@@ -3,10 +3,10 @@
 use fathom_model::{Certainty, DepthProbe, Diagnosis, Direction, LimitCause};
 
 use super::ceiling::{
-    MIN_INTERVALS_OF_USUAL_RATE, RateShape, ceiling, error_of_served, ios_alone, rate_shape,
-    served_at_once, takes_equal_times, time_alone,
+    MIN_INTERVALS_OF_USUAL_RATE, RateShape, ceiling, error_of_served, ios_alone, is_at_ceiling,
+    of_run, rate_shape, served_at_once, takes_equal_times, time_alone,
 };
-use super::disturbance::{flush_share, is_used_up_beside_own_rate, stops, total};
+use super::disturbance::{MIN_GAIN, flush_share, is_used_up_beside_own_rate, stops, total};
 use super::target_parts;
 use super::{
     Evidence, REACHED_LIMIT_SHARE, balanced_limits, control_group_near_even_rate, fact, likely,
@@ -20,6 +20,10 @@ use crate::summary_sentences::closed_latency;
 const MAX_ERROR_OF_BALANCE: f64 = 0.03;
 /// Below this growth of the rate at twice the depth, more I/Os in flight make the target slower.
 const MAX_GROWTH_OF_FALLING_RATE: f64 = 0.9;
+/// A target gains at most this many times what twice the depth gains where about as many I/Os are in flight as it serves at once.
+const MAX_GAIN_OF_BALANCED_TARGET: f64 = 1.5;
+/// A small gain of twice the depth is no chance from so many standard errors of its probe on: of balanced loads, one in fifteen has it.
+const STANDARD_ERRORS_OF_SMALL_GAIN: f64 = 1.5;
 /// A worker that uses a smaller share of a CPU is not the limit itself.
 const MAX_CPU_SHARE_OF_IDLE_WORKER: f64 = 0.85;
 /// Up to this growth of the rate at twice the depth, the target is the limit: it is within the error of a probe.
@@ -28,6 +32,8 @@ const MAX_GROWTH_OF_TARGET_LIMIT: f64 = 1.1;
 const MAX_GROWTH_OF_TARGET_AS_FACT: f64 = 1.05;
 /// An interval whose I/Os differ by a larger share from those of the median is no usual one.
 const MAX_DISTANCE_OF_USUAL_INTERVAL: f64 = 0.1;
+/// One in ten writes that takes a smaller share of the mean time did not wait for the medium: of exponential times, one in ten takes 10.5 %.
+const MAX_TIME_SHARE_OF_BUFFERED_WRITE: f64 = 0.09;
 /// Where one write at a time reaches this share of the rate, more in flight gain nothing.
 const MIN_RATE_SHARE_OF_BUFFERED: f64 = 0.9;
 /// With more in flight, writes take at least this share of the time.
@@ -61,7 +67,7 @@ pub(super) fn closed_loop(evidence: &Evidence) -> Diagnosis {
         diagnosis = limited;
     }
     target_parts::refine(evidence, &mut diagnosis);
-    if matches!(diagnosis.cause, LimitCause::Ceiling | LimitCause::Link)
+    if diagnosis.cause == LimitCause::Ceiling
         && let Some(balanced) = balanced_limits(evidence, || {
             let usual = rate(usual_rate(evidence));
             format!("The rate may be that of a ceiling of {usual} per second")
@@ -303,7 +309,8 @@ pub(super) fn gain_of_first_cause(evidence: &Evidence, cause: LimitCause) -> f64
         LimitCause::Target if evidence.foreign_per_own_io > 0.0 => {
             1.0 + evidence.foreign_per_own_io
         }
-        _ => 1.0,
+        // N in flight that take R0 each alone are N / R0 per second at most, whatever the number of servers.
+        _ => (bound_of_depth(evidence) - 1.0).clamp(0.0, 1.0),
     }
 }
 
@@ -326,11 +333,16 @@ pub(super) fn bound_of_depth(evidence: &Evidence) -> f64 {
     } else {
         (alone.mean_ns, 2.0 / (alone.ios as f64).sqrt())
     };
-    depth * 1e9 / time_ns.max(1.0) / usual.max(1e-9) * (1.0 + error)
+    // What waits for a sync has no place in the target.
+    let writing = depth * (1.0 - flush_share(evidence));
+    writing * 1e9 / time_ns.max(1.0) / usual.max(1e-9) * (1.0 + error)
 }
 
 /// A target that writes at the same rate with one in flight, because its buffer takes them.
 fn buffered_target(evidence: &Evidence, depth: f64) -> Option<Diagnosis> {
+    if evidence.main != Direction::Read && depth < 2.0 {
+        return full_buffer(evidence);
+    }
     let usual = usual_rate(evidence);
     let alone = counted_probes(evidence)
         .find(|probe| evidence.main != Direction::Read && probe.depth == 1 && depth > 1.0)?;
@@ -352,6 +364,25 @@ fn buffered_target(evidence: &Evidence, depth: f64) -> Option<Diagnosis> {
     })
 }
 
+/// A target whose buffer takes some writes at once and lets the others wait until it has room: it, and not the one write in flight, has most
+/// of the time. A second one in flight finds the room that the pause before its probe made.
+fn full_buffer(evidence: &Evidence) -> Option<Diagnosis> {
+    let run = of_run(evidence);
+    let mean_ns = evidence.entry().little.mean_ns;
+    (run.p10_ns < MAX_TIME_SHARE_OF_BUFFERED_WRITE * mean_ns).then(|| {
+        likely(
+            LimitCause::Target,
+            format!(
+                "The target is probably the limit: its buffer takes one in ten writes in {} or less, and the others wait for it, {} on \
+                 average.",
+                duration(run.p10_ns),
+                duration(mean_ns)
+            ),
+            "the same load with a longer runtime and twice the iodepth",
+        )
+    })
+}
+
 /// What other depths of the same load tell.
 fn by_probes(evidence: &Evidence, depth: f64) -> Option<Diagnosis> {
     if let Some(diagnosis) = buffered_target(evidence, depth) {
@@ -360,7 +391,7 @@ fn by_probes(evidence: &Evidence, depth: f64) -> Option<Diagnosis> {
     let deeper = deeper_probe(evidence, depth).filter(|deeper| {
         // With more in flight none takes less time, unless the target did something else meanwhile, as one that collects garbage does.
         evidence.main == Direction::Read
-            || deeper.mean_ns >= MIN_RESPONSE_SHARE_OF_DEEPER * evidence.entry().little.mean_ns
+            || deeper.mean_ns >= MIN_RESPONSE_SHARE_OF_DEEPER * of_run(evidence).mean_ns
     })?;
     let usual = usual_rate(evidence);
     let growth = growth_at_twice_the_depth(evidence, deeper);
@@ -375,10 +406,27 @@ fn by_probes(evidence: &Evidence, depth: f64) -> Option<Diagnosis> {
             LimitCause::TooDeep,
             format!("The target is the limit, and a deeper queue makes it slower: {both}."),
         )
-    } else if let Some(gain) = gain_of_used_up_target(evidence, deeper, growth) {
+    } else if gain_of_used_up_target(evidence, deeper, growth).is_some()
+        && is_at_ceiling(evidence, depth, deeper)
+        && bound_of_depth(evidence) > growth
+    {
+        ceiling(
+            deeper.iops,
+            &format!(
+                ", because twice the depth completes I/Os more evenly than a target whose service times vary: {both}"
+            ),
+        )
+    } else if let Some(gain) = gain_of_used_up_target(evidence, deeper, growth)
+        .filter(|_| !gains_more_than_target(evidence, deeper, growth))
+    {
         target_or_ceiling(
             rate_shape(evidence, depth, usual, Some(deeper)),
-            usual,
+            // Below a ceiling that only twice the depth reaches, the rate of the run is not that of the ceiling.
+            if growth >= 1.0 + MIN_GAIN {
+                deeper.iops
+            } else {
+                usual
+            },
             "is the limit",
             &format!(", {gain}: {both}"),
         )
@@ -428,6 +476,21 @@ fn gain_of_used_up_target(evidence: &Evidence, deeper: &DepthProbe, growth: f64)
             )
         })
     }
+}
+
+/// Whether twice the depth gains something, and about as much as a target of any number of servers would: N in flight that take R0 each alone
+/// are N / R0 per second at most.
+fn gains_more_than_target(evidence: &Evidence, deeper: &DepthProbe, growth: f64) -> bool {
+    let depth = evidence.effective_depth();
+    let Some(alone) = ios_alone(evidence, depth) else {
+        return false;
+    };
+    let writing = depth * (1.0 - flush_share(evidence));
+    let bound = writing * 1e9 / alone.mean_ns.max(1.0) / usual_rate(evidence).max(1e-9);
+    let certain = growth * (1.0 - error_of_probe(deeper, STANDARD_ERRORS_OF_SMALL_GAIN));
+    certain > 1.0
+        && growth >= 1.0 + MIN_GAIN
+        && bound - 1.0 < MAX_GAIN_OF_BALANCED_TARGET * (growth - 1.0)
 }
 
 /// The diagnosis of a rate that twice the depth does not raise; `relation` says what the target has to do with it, and `figures` what was

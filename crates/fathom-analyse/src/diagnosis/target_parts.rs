@@ -1,9 +1,11 @@
 //! Why a target is the limit: the link to it, the array that it is, the requests that its I/Os become, or its garbage collection.
 
-use fathom_model::{ArrayFacts, Certainty, Diagnosis, Direction, LimitCause, Link};
+use fathom_model::{ArrayFacts, Certainty, DepthProbe, Diagnosis, Direction, LimitCause, Link};
 
+use super::ceiling::takes_equal_times;
 use super::queue::{
-    counts_of_whole_intervals, deeper_probe, growth_at_twice_the_depth, median, usual_rate,
+    bound_of_depth, counts_of_whole_intervals, deeper_probe, growth_at_twice_the_depth, median,
+    usual_rate,
 };
 use super::{Evidence, disturbance};
 use crate::figures::{bytes, percent, rate};
@@ -12,6 +14,10 @@ use crate::figures::{bytes, percent, rate};
 const MIN_SHARE_OF_FULL_LINK: f64 = 0.9;
 /// Requests for each I/O from which on it is split.
 const MIN_REQUESTS_OF_SPLIT_IO: f64 = 1.5;
+/// Whole I/Os come before the target where they gain at least this share of what twice the target does.
+const MIN_SHARE_OF_GAIN_OF_TARGET: f64 = 0.9;
+/// I/Os that a probe of one size needs.
+const MIN_IOS_OF_SIZE: u64 = 2;
 /// A drive that has begun to collect garbage ends a run at most at this share of the rate with which it began.
 const MAX_RATE_SHARE_OF_COLLECTION: f64 = 0.9;
 /// By which share a drive that does not collect would be faster over the run, from which on that comes before the drive itself.
@@ -24,6 +30,10 @@ const MIN_INTERVALS_OF_FALL: usize = 12;
 /// What settles whether a drive was slowed by garbage collection.
 const UNTIL_STEADY: &str =
     "`fathom suite pts-wsat PATH`, which overwrites the whole target until the rate is steady";
+
+/// What settles whether the number of requests is the limit.
+const ONE_REQUEST: &str =
+    "the same load with a block size of one request, or a larger max_sectors_kb";
 
 /// What is known of the way to a target.
 #[derive(Clone, Copy)]
@@ -42,18 +52,41 @@ pub(super) fn refine(evidence: &Evidence, diagnosis: &mut Diagnosis) {
         LimitCause::Ceiling | LimitCause::Target | LimitCause::TooDeep | LimitCause::Knee => {
             full_link(evidence)
                 .or_else(|| {
-                    link_of_response(evidence).filter(|_| diagnosis.cause == LimitCause::Knee)
+                    // Where no I/O waits for another one, its response is all of its time.
+                    let is_alone = diagnosis.cause == LimitCause::Knee
+                        || bound_of_depth(evidence) - 1.0 < disturbance::MIN_GAIN;
+                    link_of_response(evidence).filter(|_| is_alone)
                 })
                 .or_else(|| raid_write_penalty(evidence))
-                .or_else(|| splitting(evidence))
+                .or_else(|| splitting(evidence, diagnosis.cause))
                 .or_else(|| garbage_collection(evidence))
         }
         // Each write waits for the reads before it: without them, it takes half of the time, as much as twice the depth gains.
         LimitCause::QueueDepth => link_of_response(evidence)
             .or_else(|| raid_write_penalty(evidence))
+            .or_else(|| {
+                gain_of_whole_ios(evidence)?;
+                splitting(evidence, diagnosis.cause)
+            })
             .or_else(|| garbage_collection(evidence)),
         _ => None,
     };
+    if let Some(gain) = gain_of_whole_ios(evidence).filter(|_| is_split(evidence)) {
+        let text = format!(
+            "each I/O is {} requests; by the time of one request and of half of one, a single request of all of its bytes gains {}",
+            rate(evidence.parts.requests_per_io),
+            percent(100.0 * gain)
+        );
+        match &reason {
+            Some((LimitCause::Splitting, ..)) => diagnosis.evidence_for.push(text),
+            _ => diagnosis.evidence_against.push(text),
+        }
+    }
+    let is_open = is_split(evidence) && gain_of_whole_ios(evidence).is_none();
+    if is_open && diagnosis.certainty == Certainty::Fact {
+        diagnosis.certainty = Certainty::Likely;
+        diagnosis.settled_by = Some(ONE_REQUEST.to_owned());
+    }
     let Some((cause, sentence, settled_by)) = reason else {
         if is_slowed(evidence) && diagnosis.certainty == Certainty::Fact {
             diagnosis.certainty = Certainty::Likely;
@@ -174,20 +207,68 @@ fn raid_write_penalty(evidence: &Evidence) -> Option<Reason> {
 
 /// Whether the kernel splits the I/Os.
 pub(super) fn is_split(evidence: &Evidence) -> bool {
-    evidence.parts.requests_per_io >= MIN_REQUESTS_OF_SPLIT_IO
+    are_split(evidence.parts.requests_per_io)
 }
 
-/// The device gets several requests for each I/O.
-fn splitting(evidence: &Evidence) -> Option<Reason> {
+/// Whether so many requests for each I/O are those of split ones.
+pub(crate) fn are_split(requests_per_io: f64) -> bool {
+    requests_per_io >= MIN_REQUESTS_OF_SPLIT_IO
+}
+
+/// By which share the rate would be higher if each I/O were one request, at most within the error of the probes. A request takes a time of its
+/// own and one for each of its bytes: the times of one request and of half of one tell both. A used-up target gains what its servers do
+/// less, and no depth more than N / R0. `None` where they were not measured.
+fn gain_of_whole_ios(evidence: &Evidence) -> Option<f64> {
+    let counted = |probe: &&DepthProbe| probe.ios >= MIN_IOS_OF_SIZE;
+    let mut probes = evidence.size_probes.iter().filter(counted);
+    let (whole, half) = (probes.next()?, probes.next()?);
+    if half.block >= whole.block {
+        return None;
+    }
+    let error_ns = |probe: &DepthProbe| match takes_equal_times(probe) {
+        true => 0.0,
+        // As of times whose standard deviation is their mean.
+        false => probe.mean_ns / (probe.ios as f64).sqrt(),
+    };
+    let difference = whole.mean_ns - half.mean_ns - error_ns(whole).hypot(error_ns(half));
+    let parts = whole.block as f64 / (whole.block - half.block) as f64;
+    let of_bytes = (difference * parts).clamp(0.0, whole.mean_ns);
+    let of_request = whole.mean_ns - of_bytes;
     let requests = evidence.parts.requests_per_io;
-    is_split(evidence).then(|| {
+    let of_io = (of_request + requests * of_bytes).max(1.0);
+    let of_depth = evidence.effective_depth() * 1e9 / of_io / usual_rate(evidence).max(1e-9);
+    Some((requests * whole.mean_ns / of_io).min(of_depth) - 1.0)
+}
+
+/// What whole I/Os must gain to come before another cause.
+fn needed_gain(evidence: &Evidence, cause: LimitCause) -> f64 {
+    // With servers enough, all requests of an I/O are served at once.
+    let request_ns = evidence.size_probes.first().map(|probe| probe.mean_ns);
+    let bound = request_ns.map_or(f64::INFINITY, |request_ns| {
+        evidence.effective_depth() * 1e9 / request_ns.max(1.0) / usual_rate(evidence).max(1e-9)
+    });
+    let of_target = (bound - 1.0).clamp(0.0, 1.0) * MIN_SHARE_OF_GAIN_OF_TARGET;
+    let deeper = deeper_probe(evidence, evidence.effective_depth());
+    let of_depth = deeper.map(|deeper| growth_at_twice_the_depth(evidence, deeper) - 1.0);
+    let needed = match (cause, of_depth) {
+        (LimitCause::QueueDepth | LimitCause::Knee, Some(gain)) => gain,
+        _ => of_target,
+    };
+    needed.max(disturbance::MIN_GAIN)
+}
+
+/// The device gets several requests for each I/O, and not their bytes take the time.
+fn splitting(evidence: &Evidence, cause: LimitCause) -> Option<Reason> {
+    let requests = evidence.parts.requests_per_io;
+    let gains = gain_of_whole_ios(evidence).is_none_or(|gain| gain >= needed_gain(evidence, cause));
+    (is_split(evidence) && gains).then(|| {
         (
             LimitCause::Splitting,
             format!(
                 "The target is probably the limit because the kernel splits each I/O: it gets {} requests for each.",
                 rate(requests)
             ),
-            "the same load with a block size of one request, or a larger max_sectors_kb",
+            ONE_REQUEST,
         )
     })
 }

@@ -75,6 +75,11 @@ pub(crate) struct RecordingDocument {
     depth_probes: Vec<DepthProbe>,
 }
 
+/// Whether a probe has the block size of its run.
+fn is_unchanged(block: &u64) -> bool {
+    *block == 0
+}
+
 #[derive(Deserialize, Serialize)]
 #[serde(rename = "DepthProbe", remote = "DepthProbe")]
 pub(crate) struct DepthProbeDocument {
@@ -94,6 +99,14 @@ pub(crate) struct DepthProbeDocument {
     p90_ns: f64,
     #[serde(rename = "foreign_iops")]
     foreign_iops: f64,
+    #[serde(default, rename = "block", skip_serializing_if = "is_unchanged")]
+    block: u64,
+    #[serde(
+        default,
+        rename = "dispersion",
+        skip_serializing_if = "Option::is_none"
+    )]
+    dispersion: Option<f64>,
 }
 
 #[derive(Deserialize, Serialize)]

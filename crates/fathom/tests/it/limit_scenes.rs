@@ -300,6 +300,61 @@ fn split_requests_are_named() {
     );
 }
 
+/// 64 KiB in four requests of 1 ms each, of which 900 us are those of its bytes: one request of all of them takes 3.7 ms in place of 4 ms,
+/// so that not their number is the limit.
+#[test]
+fn the_bytes_of_split_requests_are_the_target() {
+    check(
+        (
+            "split(servers(count=1, service=100us, rate=18204kB/s), max_bytes=16k)",
+            &[],
+        ),
+        "--ioengine=libaio --iodepth=8 --bs=64k",
+        ("target", "likely"),
+        "8 in flight reach",
+    );
+}
+
+/// A link of 64 KiB in 193 us before two servers of 500 us: the time of an I/O alone is no whole number of servers, and that without the
+/// link is.
+#[test]
+fn the_time_on_a_link_makes_no_ceiling() {
+    check(
+        (
+            "link(servers(count=2, service=500us), rate=339935kB/s)",
+            &[],
+        ),
+        "--ioengine=libaio --iodepth=64 --bs=64k",
+        ("target", "fact"),
+        "64 in flight reach 4,000 per second",
+    );
+}
+
+/// Eight servers of 800 us on average: 8 in flight would be 10,000 per second, and 16 are held by the ceiling of 8,000.
+#[test]
+fn a_ceiling_above_the_rate_of_the_run_is_seen_at_twice_the_depth() {
+    check(
+        (
+            "limit(servers(count=8, service=800us, distribution=exponential), iops=8000)",
+            &[],
+        ),
+        "--ioengine=libaio --iodepth=8",
+        ("ceiling", "likely"),
+        "because twice the depth completes I/Os more evenly",
+    );
+}
+
+/// One in flight of 800 us is 1,250 per second, whatever the number of servers, and two reach the ceiling of 1,494.
+#[test]
+fn a_depth_that_gains_more_than_the_target_is_near_the_knee() {
+    check(
+        ("limit(servers(count=8, service=800us), iops=1494)", &[]),
+        "--ioengine=libaio --iodepth=1",
+        ("knee", "likely"),
+        "1 in flight reach 1,250 per second",
+    );
+}
+
 /// The shares of the parts of the mean response add up to 1: of 10 s, this program did not run for 1.5 s.
 #[test]
 fn the_shares_of_the_response_add_up() {

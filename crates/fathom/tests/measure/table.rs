@@ -66,7 +66,8 @@ pub fn page(all: &[Judged], order: &[&str], before: &str) -> String {
         }
         let start = format!("| {name} | ");
         let mut kept = before.lines().filter(|_| is_same_machine);
-        kept.find(|line| line.starts_with(&start)).map(str::to_owned)
+        kept.find(|line| line.starts_with(&start))
+            .map(str::to_owned)
     };
     let heading = [
         row(&COLUMNS.map(str::to_owned)),
