@@ -57,7 +57,9 @@ pub fn measure_depths(
     }
     let mut probes = Vec::new();
     for point in points {
-        if interrupts().load(Relaxed) != 0 {
+        // A file that was removed during the run is not laid out again.
+        let is_gone = measure::target_paths(plan).any(|path| !session.exists(path));
+        if is_gone || interrupts().load(Relaxed) != 0 {
             break;
         }
         let Some(probe) = shape.probe_plan(plan, point) else {
@@ -148,6 +150,8 @@ impl ProbedShape {
             ProbedShape::Jobs(_) if depth > MAX_PROBED_JOBS => return None,
             ProbedShape::Jobs(_) => plan.jobs = (0..depth).map(|n| clone_job(&plan, n)).collect(),
         }
+        // Then nothing is created, whatever happens to the targets meanwhile.
+        plan.read_only |= !plan.jobs.iter().any(changes_target);
         plan.interval = Nanos::new(time.get() / PROBE_INTERVALS);
         for job in &mut plan.jobs {
             if let Some(bytes) = point.block {

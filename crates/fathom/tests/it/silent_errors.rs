@@ -349,7 +349,8 @@ fn one_failed_fsync_fails_the_run() {
     }
 }
 
-/// The unlinked file still exists for the run; its results are right, and no file is left.
+/// The unlinked file still exists for the run; its results are right, and no file is left. Regression 1484: the probes of other depths laid
+/// it out again.
 #[test]
 fn a_file_unlinked_during_the_run_does_not_stop_it() {
     let directory = Scratch::new().expect("a directory");
