@@ -247,6 +247,15 @@ impl Core {
         self.state().free_at = vec![0; servers as usize];
     }
 
+    /// Starts at most this many requests a second from now on, at equal times; 0 sets no ceiling.
+    pub fn set_ceiling(&self, per_second: u32) {
+        let mut state = self.state();
+        state.interval_ns = 1_000_000_000_u64
+            .checked_div(per_second.into())
+            .unwrap_or(0);
+        state.next_start = 0;
+    }
+
     /// The current latency.
     pub fn latency(&self) -> Latency {
         self.state().latency

@@ -22,6 +22,10 @@ pub(crate) struct State {
     /// When each server becomes idle, nanoseconds of CLOCK_MONOTONIC; empty if all requests are
     /// processed at once.
     pub(crate) free_at: Vec<u64>,
+    /// Nanoseconds between the starts of two requests; 0 without a ceiling.
+    pub(crate) interval_ns: u64,
+    /// When the ceiling lets the next request start, nanoseconds of CLOCK_MONOTONIC.
+    pub(crate) next_start: u64,
     pub(crate) log: OpLog,
     pub(crate) in_flight: u64,
     pub(crate) deepest: u64,
@@ -38,6 +42,8 @@ impl State {
             cache: None,
             latency: Latency::default(),
             free_at: Vec::new(),
+            interval_ns: 0,
+            next_start: 0,
             log: OpLog::new(log_limit),
             in_flight: 0,
             deepest: 0,
@@ -46,18 +52,23 @@ impl State {
         }
     }
 
-    /// How long a request that arrives at `now` waits for a server and is processed for
-    /// `service_ns`.
+    /// How long a request that arrives at `now` waits for the ceiling and a server and is processed
+    /// for `service_ns`.
     ///
     /// Each server continues from the due time of its last request, not from its completion:
     /// however late this process is scheduled, the number of requests that are due per second is
     /// exact while requests wait.
     pub(crate) fn wait_ns(&mut self, now: u64, service_ns: u64) -> u64 {
-        let Some(free) = self.free_at.iter_mut().min() else {
-            return service_ns;
+        let start = self.next_start.max(now);
+        self.next_start = start + self.interval_ns;
+        let end = match self.free_at.iter_mut().min() {
+            Some(free) => {
+                *free = (*free).max(start) + service_ns;
+                *free
+            }
+            None => start + service_ns,
         };
-        *free = (*free).max(now) + service_ns;
-        free.saturating_sub(now)
+        end.saturating_sub(now)
     }
 
     pub(crate) fn stall_us(&mut self, op: Op, marks: &mut Vec<FaultKind>) -> u64 {
@@ -296,6 +307,15 @@ fn shifted(offset: u64, shift: i64, data: &[u8]) -> Option<(u64, &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A ceiling lets one request start each 10 ns, whatever it takes; one that arrives late starts at once.
+    #[test]
+    fn a_ceiling_starts_requests_at_its_rate() {
+        let mut state = State::new(512, 0);
+        state.interval_ns = 10;
+        let waits = [100, 100, 105, 200].map(|now| state.wait_ns(now, 3));
+        assert_eq!(waits, [3, 13, 18, 3]);
+    }
 
     /// Two servers of 5 ns: two requests complete after 5, the next two after 10, and a late one is
     /// processed at once.

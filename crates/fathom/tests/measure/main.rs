@@ -14,6 +14,7 @@ mod app;
 #[allow(dead_code, reason = "the gate uses the rest")]
 mod app_support;
 mod blame;
+mod causes;
 #[path = "../it/common/mod.rs"]
 #[allow(dead_code, reason = "the gate uses the rest")]
 mod common;
@@ -57,7 +58,7 @@ use std::process::ExitCode;
 use scene::{Judged, MIN_ATTEMPTS, Scene, judge};
 
 /// All scenes, in the order in which they run.
-const SCENES: [&[Scene]; 23] = [
+const SCENES: [&[Scene]; 24] = [
     known_answers::SCENES,
     stall::SCENES,
     findings::SCENES,
@@ -81,6 +82,7 @@ const SCENES: [&[Scene]; 23] = [
     corpus::SCENES,
     overhead::SCENES,
     why::SCENES,
+    causes::SCENES,
 ];
 /// The arguments of the program.
 struct Arguments {

@@ -12,6 +12,8 @@ pub const MIN_ATTEMPTS: u32 = 20;
 const MIN_RIGHT_PERCENT: u32 = 95;
 /// Of all attempts of a scene, at most so many percent may be disturbed.
 const MAX_UNJUDGED_PERCENT: u32 = 5;
+/// A wrong answer that the program gives as a fact begins with this.
+pub const WRONG_FACT: &str = "wrong as a fact: ";
 /// Reasons that are printed of each scene.
 const MAX_REASONS: usize = 5;
 
@@ -67,6 +69,8 @@ pub struct Judged {
     pub right: u32,
     pub wrong: u32,
     pub disturbed: u32,
+    /// Wrong answers that the program gave as a fact; one of them fails the scene.
+    pub wrong_facts: u32,
     /// The median of the figures, with its bounds.
     pub median: Option<(f64, f64, f64)>,
     /// Why attempts were wrong or disturbed, or why the scene could not run.
@@ -85,7 +89,7 @@ impl Judged {
             Some((median, from, to)) => self.wrong == 0 && (from..=to).contains(&median),
             None => self.right * 100 >= judged * MIN_RIGHT_PERCENT,
         };
-        self.is_judged() && is_right
+        self.is_judged() && is_right && self.wrong_facts == 0
     }
 
     pub fn verdict(&self) -> &'static str {
@@ -133,6 +137,7 @@ pub fn judge(scene: &Scene, attempts: u32) -> Judged {
         right: 0,
         wrong: 0,
         disturbed: 0,
+        wrong_facts: 0,
         median: None,
         reasons: Vec::new(),
     };
@@ -166,6 +171,7 @@ pub fn judge(scene: &Scene, attempts: u32) -> Judged {
             }
             (None, Err(why)) => {
                 judged.wrong += 1;
+                judged.wrong_facts += u32::from(why.starts_with(WRONG_FACT));
                 judged
                     .reasons
                     .push(why.lines().next().unwrap_or_default().to_owned());
