@@ -45,6 +45,15 @@ const MIN_IOS_ALONE: u64 = 20;
 const MIN_DISTANCE_FROM_WHOLE: f64 = 0.005;
 /// A ceiling delays I/Os that are alone where the fastest one takes less than this share of the mean.
 const MAX_MIN_OF_CEILING: f64 = 0.97;
+/// On a real host, whose times vary by what its CPUs do, the fastest one takes less than this share of what one in ten takes.
+const MAX_MIN_OF_REAL_CEILING: f64 = 0.8;
+/// There, nine in ten I/Os that a ceiling delays take at most this many times what one in ten takes.
+const MAX_SPREAD_OF_REAL_CEILING: f64 = 1.25;
+/// Interrupts, wake-ups and other threads of the kernel add to the CPU time of a worker for an I/O: together they take at most this many
+/// times as long.
+const MAX_PATH_PER_CPU_TIME: f64 = 3.0;
+/// How many servers the target has is no fact where the time before them may be that of more than this part of one.
+const MAX_UNKNOWN_SERVERS_OF_FACT: f64 = 0.02;
 /// The I/Os that a ceiling delays follow each other at equal times: nine in ten take at most this many times what one in ten takes, within
 /// the resolution of the histogram.
 const MAX_SPREAD_OF_CEILING: f64 = 1.02;
@@ -99,11 +108,15 @@ pub(super) fn rate_shape(
     let synced = flush_share(evidence) * depth;
     let servers = usual * alone.mean_ns / 1e9 + synced;
     // Alone, the I/Os of a medium that does not vary all take the same time; through a ceiling, those that find a token are faster.
-    let varies_alone =
-        takes_equal_times(&alone) && alone.min_ns < MAX_MIN_OF_CEILING * alone.p10_ns;
-    // The time of an I/O alone contains that on its link, and CPU time, and more of it where the hypervisor steals some.
+    let varies_alone = takes_equal_times(&alone)
+        && alone.min_ns < MAX_MIN_OF_CEILING * alone.p10_ns
+        || alone.p10_ns > 0.0
+            && alone.p90_ns <= MAX_SPREAD_OF_REAL_CEILING * alone.p10_ns
+            && alone.min_ns < MAX_MIN_OF_REAL_CEILING * alone.p10_ns;
+    // The time of an I/O alone contains that on its link and in the kernel, and more of it where the hypervisor steals CPU time.
     let available = 1.0 - evidence.steal_percent.unwrap_or(0.0) / 100.0;
-    let before_servers = cpu_ns_per_io(evidence) / available.max(0.1) + transfer_ns(evidence);
+    let in_kernel = MAX_PATH_PER_CPU_TIME * cpu_ns_per_io(evidence);
+    let before_servers = in_kernel / available.max(0.1) + transfer_ns(evidence);
     let least = usual * (alone.mean_ns - before_servers) / 1e9 + synced;
     let error = error_of_served(evidence) * servers;
     // What the syncs hold is not exact enough to tell.
@@ -123,7 +136,7 @@ pub(super) fn rate_shape(
     let is_set = depth > 1.0 && has_varying_service(evidence, depth);
     if (varies_alone || is_set || !is_whole || is_even_in_turns) && !is_buffered {
         RateShape::Ceiling
-    } else if servers > MAX_SERVERS_AS_FACT {
+    } else if servers > MAX_SERVERS_AS_FACT || servers - least > MAX_UNKNOWN_SERVERS_OF_FACT {
         RateShape::Even
     } else {
         RateShape::OfTarget

@@ -6,7 +6,7 @@ use super::ceiling::{
     MIN_INTERVALS_OF_USUAL_RATE, RateShape, ceiling, error_of_served, ios_alone, is_at_ceiling,
     of_run, rate_shape, served_at_once, takes_equal_times, time_alone,
 };
-use super::disturbance::{MIN_GAIN, flush_share, is_used_up_beside_own_rate, stops, total};
+use super::disturbance::{MIN_GAIN, flush_share, is_used_up_beside_own_rate, stalls, stops, total};
 use super::target_parts;
 use super::{
     Evidence, REACHED_LIMIT_SHARE, balanced_limits, control_group_near_even_rate, fact, likely,
@@ -24,6 +24,8 @@ const MAX_GROWTH_OF_FALLING_RATE: f64 = 0.9;
 const MAX_GAIN_OF_BALANCED_TARGET: f64 = 1.5;
 /// A small gain of twice the depth is no chance from so many standard errors of its probe on: of balanced loads, one in fifteen has it.
 const STANDARD_ERRORS_OF_SMALL_GAIN: f64 = 1.5;
+/// Of a run that stood still for longer, the rest is too short to tell a rate.
+const MIN_SHARE_OF_MOVING_TIME: f64 = 0.05;
 /// A worker that uses a smaller share of a CPU is not the limit itself.
 const MAX_CPU_SHARE_OF_IDLE_WORKER: f64 = 0.85;
 /// Up to this growth of the rate at twice the depth, the target is the limit: it is within the error of a probe.
@@ -206,10 +208,10 @@ pub(super) fn usual_rate(evidence: &Evidence) -> f64 {
     let series = &evidence.entry().series;
     let longest = series.iter().map(|interval| interval.length).max();
     let (Some(length), Some(middle)) = (longest, median(counts.clone())) else {
-        return evidence.entry().little.iops;
+        return rate_without_standstills(evidence);
     };
     if counts.len() < MIN_INTERVALS_OF_USUAL_RATE {
-        return evidence.entry().little.iops;
+        return rate_without_standstills(evidence);
     }
     // I/Os of one depth may complete together at an edge, and independent ones vary by the root of their number: the mean of all such
     // intervals is more exact than one of them.
@@ -224,6 +226,15 @@ pub(super) fn usual_rate(evidence: &Evidence) -> f64 {
         return evidence.entry().little.iops;
     }
     usual.iter().sum::<f64>() / usual.len().max(1) as f64 / length.as_secs_f64().max(1e-9)
+}
+
+/// I/Os per second of the time in which neither this program nor the target stood still, where too few intervals show the usual rate.
+fn rate_without_standstills(evidence: &Evidence) -> f64 {
+    let (from, to) = evidence.context.span();
+    let whole = to.saturating_sub(from).as_secs_f64();
+    let lost = total(&stops(evidence)) + total(&stalls(evidence));
+    let rest = (whole - lost.as_secs_f64()).max(MIN_SHARE_OF_MOVING_TIME * whole);
+    evidence.entry().little.iops * whole / rest.max(1e-9)
 }
 
 /// The probes that have I/Os enough to count.
