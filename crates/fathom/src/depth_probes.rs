@@ -25,8 +25,8 @@ const MAX_TOTAL_TIME: Nanos = Nanos::from_secs(3);
 const MIN_PROBE_TIME: Nanos = Nanos::from_millis(50);
 /// Before each probe the target is idle for this time, so that the first I/Os find an empty queue and a bucket with tokens.
 const PAUSE_BEFORE_PROBE: Nanos = Nanos::from_millis(10);
-/// The probe of one size takes this part of the time: few I/Os of one size tell their time, and many of a depth its rate.
-const SIZES_PER_TIME: u64 = 10;
+/// The probe of one size takes the time of all probes divided by this: few I/Os of a size tell their time, and many of a depth its rate.
+const SIZE_PROBE_TIME_DIVISOR: u64 = 10;
 /// Intervals of a probe. Those at its begin and its end are no part of its rate.
 const PROBE_INTERVALS: u64 = 16;
 /// Intervals whose I/Os show how much the rate varies.
@@ -89,7 +89,7 @@ fn points(depth: u32, request_sizes: &[u32], time: Nanos) -> Vec<Point> {
     let mut depths = vec![1, depth / 2, depth * 2];
     depths.retain(|probed| *probed > 0 && *probed != depth);
     depths.dedup();
-    let of_size = time.get() / SIZES_PER_TIME;
+    let of_size = time.get() / SIZE_PROBE_TIME_DIVISOR;
     let of_depths = time.get() - of_size * request_sizes.len() as u64;
     let of_depth = of_depths / depths.len() as u64;
     let depths = depths.into_iter().map(|depth| Point {
@@ -150,7 +150,7 @@ impl ProbedShape {
             ProbedShape::Jobs(_) if depth > MAX_PROBED_JOBS => return None,
             ProbedShape::Jobs(_) => plan.jobs = (0..depth).map(|n| clone_job(&plan, n)).collect(),
         }
-        // Then nothing is created, whatever happens to the targets meanwhile.
+        // A read-only plan creates no target, also where one is removed before it is opened.
         plan.read_only |= !plan.jobs.iter().any(changes_target);
         plan.interval = Nanos::new(time.get() / PROBE_INTERVALS);
         for job in &mut plan.jobs {

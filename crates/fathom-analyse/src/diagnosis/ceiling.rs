@@ -45,9 +45,10 @@ const MIN_IOS_ALONE: u64 = 20;
 const MIN_DISTANCE_FROM_WHOLE: f64 = 0.005;
 /// A ceiling delays I/Os that are alone where the fastest one takes less than this share of the mean.
 const MAX_MIN_OF_CEILING: f64 = 0.97;
-/// On a real host, whose times vary by what its CPUs do, the fastest one takes less than this share of what one in ten takes.
+/// A ceiling delays I/Os that are alone on a real host, whose times vary by what its CPUs do, where the fastest one takes less than this
+/// share of what one in ten takes.
 const MAX_MIN_OF_REAL_CEILING: f64 = 0.8;
-/// There, nine in ten I/Os that a ceiling delays take at most this many times what one in ten takes.
+/// On a real host nine in ten I/Os that a ceiling delays take at most this many times what one in ten takes.
 const MAX_SPREAD_OF_REAL_CEILING: f64 = 1.25;
 /// Interrupts, wake-ups and other threads of the kernel add to the CPU time of a worker for an I/O: together they take at most this many
 /// times as long.
@@ -107,12 +108,6 @@ pub(super) fn rate_shape(
     // What waits for a sync is in no server.
     let synced = flush_share(evidence) * depth;
     let servers = usual * alone.mean_ns / 1e9 + synced;
-    // Alone, the I/Os of a medium that does not vary all take the same time; through a ceiling, those that find a token are faster.
-    let varies_alone = takes_equal_times(&alone)
-        && alone.min_ns < MAX_MIN_OF_CEILING * alone.p10_ns
-        || alone.p10_ns > 0.0
-            && alone.p90_ns <= MAX_SPREAD_OF_REAL_CEILING * alone.p10_ns
-            && alone.min_ns < MAX_MIN_OF_REAL_CEILING * alone.p10_ns;
     // The time of an I/O alone contains that on its link and in the kernel, and more of it where the hypervisor steals CPU time.
     let available = 1.0 - evidence.steal_percent.unwrap_or(0.0) / 100.0;
     let in_kernel = MAX_PATH_PER_CPU_TIME * cpu_ns_per_io(evidence);
@@ -134,13 +129,23 @@ pub(super) fn rate_shape(
     let is_even_in_turns =
         synced == 0.0 && takes_equal_times(&of_run(evidence)) && possible.all(is_uneven_with);
     let is_set = depth > 1.0 && has_varying_service(evidence, depth);
-    if (varies_alone || is_set || !is_whole || is_even_in_turns) && !is_buffered {
+    if (is_delayed_alone(&alone) || is_set || !is_whole || is_even_in_turns) && !is_buffered {
         RateShape::Ceiling
     } else if servers > MAX_SERVERS_AS_FACT || servers - least > MAX_UNKNOWN_SERVERS_OF_FACT {
         RateShape::Even
     } else {
         RateShape::OfTarget
     }
+}
+
+/// Whether I/Os that are alone wait. Those of a medium that does not vary all take the same time; through a ceiling, the ones that find a
+/// token are faster.
+fn is_delayed_alone(alone: &DepthProbe) -> bool {
+    let is_exact = takes_equal_times(alone) && alone.min_ns < MAX_MIN_OF_CEILING * alone.p10_ns;
+    let is_near = alone.p10_ns > 0.0
+        && alone.p90_ns <= MAX_SPREAD_OF_REAL_CEILING * alone.p10_ns
+        && alone.min_ns < MAX_MIN_OF_REAL_CEILING * alone.p10_ns;
+    is_exact || is_near
 }
 
 /// Whether the service times of a target vary so much that its rate does as well, and no other program completes a part of it.

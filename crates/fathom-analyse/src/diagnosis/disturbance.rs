@@ -3,9 +3,7 @@
 use fathom_model::{Certainty, Diagnosis, LimitCause, MergedInterval, Nanos, TimeSpan};
 
 use super::ceiling::ios_alone;
-use super::queue::{
-    MIN_GROWTH_OF_DEPTH_LIMIT, deeper_probe, growth_at_twice_the_depth, usual_rate,
-};
+use super::queue::{MIN_GROWTH_OF_DEPTH_LIMIT, deeper_probe, gain_of_twice_the_depth, usual_rate};
 use super::{Evidence, likely, service_ns};
 use crate::figures::{count, duration, percent, rate};
 use crate::summary_sentences::{concerns, user_latency};
@@ -197,10 +195,7 @@ fn comes_first(
         NeighbourEffect::Nothing | NeighbourEffect::OwnRate => false,
         NeighbourEffect::Share if is_of_queue(first) => {
             let (without_other, with_twice_the_servers) = gains_of_shared_queue(evidence);
-            let deeper = deeper_probe(evidence, evidence.effective_depth());
-            let with_twice_the_depth = deeper.map_or(0.0, |deeper| {
-                growth_at_twice_the_depth(evidence, deeper) - 1.0
-            });
+            let with_twice_the_depth = gain_of_twice_the_depth(evidence).unwrap_or(0.0);
             without_other
                 >= with_twice_the_servers
                     .max(with_twice_the_depth)

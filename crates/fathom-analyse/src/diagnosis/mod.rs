@@ -462,10 +462,14 @@ fn host_cpu(evidence: &Evidence) -> Option<Diagnosis> {
         let stolen = evidence.steal_percent.unwrap_or(0.0) / 100.0;
         // Half of the CPU time for each I/O would gain more than the stolen time does.
         if stolen / (1.0 - stolen).max(1e-9) < MIN_GAIN_OF_STOLEN_TIME {
+            let used = match queue::has_busy_worker(evidence) {
+                true => "used all CPU time that it got",
+                false => "would gain more from half of its CPU time for each I/O than from twice the depth",
+            };
             return Some(likely(
                 LimitCause::Program,
                 format!(
-                    "This host is probably the limit, not the target: this program used all CPU time that it got ({}): {}",
+                    "This host is probably the limit, not the target: this program {used} ({}): {}",
                     finding.id, finding.evidence
                 ),
                 "the same load with numjobs=2 on a machine with more CPUs",
@@ -492,10 +496,7 @@ fn gains_more_cpu(evidence: &Evidence) -> bool {
     let available = (1.0 - evidence.steal_percent.unwrap_or(0.0) / 100.0).max(0.1);
     let half_ns = ceiling::cpu_ns_per_io(evidence) / available / 2.0;
     let rest_ns = (depth * 1e9 / usual.max(1e-9) - half_ns).max(1.0);
-    let deeper = queue::deeper_probe(evidence, depth);
-    let of_depth = deeper.map_or(0.0, |deeper| {
-        queue::growth_at_twice_the_depth(evidence, deeper) - 1.0
-    });
+    let of_depth = queue::gain_of_twice_the_depth(evidence).unwrap_or(0.0);
     half_ns / rest_ns >= of_depth.max(disturbance::MIN_GAIN)
 }
 

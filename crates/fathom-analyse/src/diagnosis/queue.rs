@@ -24,7 +24,7 @@ const MAX_GROWTH_OF_FALLING_RATE: f64 = 0.9;
 const MAX_GAIN_OF_BALANCED_TARGET: f64 = 1.5;
 /// A small gain of twice the depth is no chance from so many standard errors of its probe on: of balanced loads, one in fifteen has it.
 const STANDARD_ERRORS_OF_SMALL_GAIN: f64 = 1.5;
-/// Of a run that stood still for longer, the rest is too short to tell a rate.
+/// The rate of a run is that of at least this share of its time, also where this program and the target stood still for longer.
 const MIN_SHARE_OF_MOVING_TIME: f64 = 0.05;
 /// A worker that uses a smaller share of a CPU is not the limit itself.
 const MAX_CPU_SHARE_OF_IDLE_WORKER: f64 = 0.85;
@@ -255,7 +255,7 @@ fn shallower_probe<'a>(evidence: &Evidence<'a>, depth: f64) -> Option<&'a DepthP
 
 /// How many times the rate twice the depth reaches. Fewer in flight never complete more: where half of the depth did, after a pause, a
 /// buffer took what the probes wrote, and they compare only with each other.
-pub(super) fn growth_at_twice_the_depth(evidence: &Evidence, deeper: &DepthProbe) -> f64 {
+fn growth_at_twice_the_depth(evidence: &Evidence, deeper: &DepthProbe) -> f64 {
     let usual = usual_rate(evidence).max(1e-9);
     let shallower = shallower_probe(evidence, evidence.effective_depth());
     let buffered = shallower.filter(|probe| {
@@ -263,6 +263,12 @@ pub(super) fn growth_at_twice_the_depth(evidence: &Evidence, deeper: &DepthProbe
             && probe.iops > (MAX_GROWTH_OF_TARGET_LIMIT + error_of_probe(probe, 2.0)) * usual
     });
     deeper.iops / buffered.map_or(usual, |probe| probe.iops)
+}
+
+/// By which share the rate would be higher with twice the depth; `None` where that was not measured.
+pub(super) fn gain_of_twice_the_depth(evidence: &Evidence) -> Option<f64> {
+    let deeper = deeper_probe(evidence, evidence.effective_depth())?;
+    Some(growth_at_twice_the_depth(evidence, deeper) - 1.0)
 }
 
 /// The figures of the run and of its probes as a phrase.
@@ -380,16 +386,17 @@ fn buffered_target(evidence: &Evidence, depth: f64) -> Option<Diagnosis> {
 fn full_buffer(evidence: &Evidence) -> Option<Diagnosis> {
     let run = of_run(evidence);
     let mean_ns = evidence.entry().little.mean_ns;
+    let (option, _, double) = other_depths(evidence, 1.0);
     (run.p10_ns < MAX_TIME_SHARE_OF_BUFFERED_WRITE * mean_ns).then(|| {
         likely(
             LimitCause::Target,
             format!(
-                "The target is probably the limit: its buffer takes one in ten writes in {} or less, and the others wait for it, {} on \
-                 average.",
+                "The target is probably the limit: one in ten writes takes {} or less and the mean is {}, as where a buffer takes some at \
+                 once and the others wait until it has room.",
                 duration(run.p10_ns),
                 duration(mean_ns)
             ),
-            "the same load with a longer runtime and twice the iodepth",
+            &format!("the same load with {option}={double} and a longer runtime"),
         )
     })
 }
@@ -407,49 +414,7 @@ fn by_probes(evidence: &Evidence, depth: f64) -> Option<Diagnosis> {
     let usual = usual_rate(evidence);
     let growth = growth_at_twice_the_depth(evidence, deeper);
     let both = depths_as_text(evidence, depth, usual, deeper);
-    let mut diagnosis = if growth >= MIN_GROWTH_OF_DEPTH_LIMIT {
-        fact(
-            LimitCause::QueueDepth,
-            format!("The queue depth is the limit: {both}."),
-        )
-    } else if growth < MAX_GROWTH_OF_FALLING_RATE {
-        fact(
-            LimitCause::TooDeep,
-            format!("The target is the limit, and a deeper queue makes it slower: {both}."),
-        )
-    } else if gain_of_used_up_target(evidence, deeper, growth).is_some()
-        && is_at_ceiling(evidence, depth, deeper)
-        && bound_of_depth(evidence) > growth
-    {
-        ceiling(
-            deeper.iops,
-            &format!(
-                ", because twice the depth completes I/Os more evenly than a target whose service times vary: {both}"
-            ),
-        )
-    } else if let Some(gain) = gain_of_used_up_target(evidence, deeper, growth)
-        .filter(|_| !gains_more_than_target(evidence, deeper, growth))
-    {
-        target_or_ceiling(
-            rate_shape(evidence, depth, usual, Some(deeper)),
-            // Below a ceiling that only twice the depth reaches, the rate of the run is not that of the ceiling.
-            if growth >= 1.0 + MIN_GAIN {
-                deeper.iops
-            } else {
-                usual
-            },
-            "is the limit",
-            &format!(", {gain}: {both}"),
-        )
-    } else {
-        fact(
-            LimitCause::Knee,
-            format!(
-                "This depth is near the knee, more in flight gain {}: {both}.",
-                percent(100.0 * (growth - 1.0))
-            ),
-        )
-    };
+    let mut diagnosis = by_growth(evidence, deeper, growth, &both);
     let error = error_of_probe(deeper, 2.0) * growth;
     let is_settled = match diagnosis.cause {
         LimitCause::Target => growth <= MAX_GROWTH_OF_TARGET_AS_FACT,
@@ -472,10 +437,61 @@ fn by_probes(evidence: &Evidence, depth: f64) -> Option<Diagnosis> {
     Some(diagnosis)
 }
 
+/// The cause by what twice the depth gains, before the error of the probe; `both` has the figures.
+fn by_growth(evidence: &Evidence, deeper: &DepthProbe, growth: f64, both: &str) -> Diagnosis {
+    let (depth, usual) = (evidence.effective_depth(), usual_rate(evidence));
+    let used_up = gain_of_used_up_target(evidence, deeper, growth);
+    if growth >= MIN_GROWTH_OF_DEPTH_LIMIT {
+        fact(
+            LimitCause::QueueDepth,
+            format!("The queue depth is the limit: {both}."),
+        )
+    } else if growth < MAX_GROWTH_OF_FALLING_RATE {
+        fact(
+            LimitCause::TooDeep,
+            format!("The target is the limit, and a deeper queue makes it slower: {both}."),
+        )
+    } else if used_up.is_some()
+        && is_at_ceiling(evidence, depth, deeper)
+        && bound_of_depth(evidence) > growth
+    {
+        ceiling(
+            deeper.iops,
+            &format!(
+                ", because twice the depth completes I/Os more evenly than a target whose service times vary: {both}"
+            ),
+        )
+    } else if let Some(gain) = used_up.filter(|_| !gains_more_than_target(evidence, deeper, growth))
+    {
+        target_or_ceiling(
+            rate_shape(evidence, depth, usual, Some(deeper)),
+            // Below a ceiling that only twice the depth reaches, the rate of the run is not that of the ceiling.
+            if growth >= 1.0 + MIN_GAIN {
+                deeper.iops
+            } else {
+                usual
+            },
+            "is the limit",
+            &format!(", {gain}: {both}"),
+        )
+    } else {
+        fact(
+            LimitCause::Knee,
+            format!(
+                "This depth is near the knee, more in flight gain {}: {both}.",
+                percent(100.0 * (growth - 1.0))
+            ),
+        )
+    }
+}
+
 /// What twice the depth gains where the target is the limit, as a phrase; `None` where it is not the limit.
 fn gain_of_used_up_target(evidence: &Evidence, deeper: &DepthProbe, growth: f64) -> Option<String> {
-    if growth <= MAX_GROWTH_OF_TARGET_LIMIT {
+    if growth < 1.0 + MIN_GAIN {
         Some("a deeper queue only adds waiting".to_owned())
+    } else if growth <= MAX_GROWTH_OF_TARGET_LIMIT {
+        let gain = percent(100.0 * (growth - 1.0));
+        Some(format!("a deeper queue gains little ({gain})"))
     } else if is_used_up_beside_own_rate(evidence) {
         Some("more in flight do not raise what it does for all programs together".to_owned())
     } else {

@@ -4,8 +4,7 @@ use fathom_model::{ArrayFacts, Certainty, DepthProbe, Diagnosis, Direction, Limi
 
 use super::ceiling::takes_equal_times;
 use super::queue::{
-    bound_of_depth, counts_of_whole_intervals, deeper_probe, growth_at_twice_the_depth, median,
-    usual_rate,
+    bound_of_depth, counts_of_whole_intervals, gain_of_twice_the_depth, median, usual_rate,
 };
 use super::{Evidence, disturbance};
 use crate::figures::{bytes, percent, rate};
@@ -73,7 +72,7 @@ pub(super) fn refine(evidence: &Evidence, diagnosis: &mut Diagnosis) {
     };
     if let Some(gain) = gain_of_whole_ios(evidence).filter(|_| is_split(evidence)) {
         let text = format!(
-            "each I/O is {} requests; by the time of one request and of half of one, a single request of all of its bytes gains {}",
+            "each I/O is {} requests; from the times of one request and of half of one, a single request for all of its bytes would gain {}",
             rate(evidence.parts.requests_per_io),
             percent(100.0 * gain)
         );
@@ -97,20 +96,28 @@ pub(super) fn refine(evidence: &Evidence, diagnosis: &mut Diagnosis) {
     diagnosis.cause = cause;
     diagnosis.certainty = Certainty::Likely;
     if let Some(first) = diagnosis.sentences.first_mut() {
-        *first = without_claim_of_target(first);
+        *first = without_claim(first);
     }
     diagnosis.sentences.insert(0, sentence);
     diagnosis.settled_by = Some(settled_by.to_owned());
 }
 
-/// What a sentence that names the target as the limit says beside that: the sentence before it names a part of the target.
-fn without_claim_of_target(sentence: &str) -> String {
+/// What a sentence that names the limit says beside that: the sentence before it names a part of the target.
+fn without_claim(sentence: &str) -> String {
     let claims = [
         "The target is the limit, and ",
         "The target is the limit, ",
         "The target is probably the limit, ",
     ];
     let rest = claims.iter().find_map(|claim| sentence.strip_prefix(claim));
+    // Two limits at once would contradict each other.
+    let is_of_other = ["The queue depth is ", "A ceiling of about "]
+        .iter()
+        .any(|claim| sentence.starts_with(claim));
+    let rest = rest.or_else(|| {
+        let (_, figures) = sentence.split_once(": ").filter(|_| is_of_other)?;
+        Some(figures)
+    });
     let Some(rest) = rest else {
         return sentence.to_owned();
     };
@@ -163,10 +170,7 @@ pub(super) fn transfer_ns(evidence: &Evidence) -> f64 {
 /// The link takes so much of the response that without it more is gained than with twice the depth.
 fn link_of_response(evidence: &Evidence) -> Option<Reason> {
     let share = transfer_share(evidence);
-    let deeper = deeper_probe(evidence, evidence.effective_depth());
-    let of_depth = deeper.map_or(1.0, |deeper| {
-        growth_at_twice_the_depth(evidence, deeper) - 1.0
-    });
+    let of_depth = gain_of_twice_the_depth(evidence).unwrap_or(1.0);
     let gain = share / (1.0 - share).max(1e-9);
     (share > 0.0 && gain >= of_depth.max(disturbance::MIN_GAIN)).then(|| {
         (
@@ -248,9 +252,7 @@ fn needed_gain(evidence: &Evidence, cause: LimitCause) -> f64 {
         evidence.effective_depth() * 1e9 / request_ns.max(1.0) / usual_rate(evidence).max(1e-9)
     });
     let of_target = (bound - 1.0).clamp(0.0, 1.0) * MIN_SHARE_OF_GAIN_OF_TARGET;
-    let deeper = deeper_probe(evidence, evidence.effective_depth());
-    let of_depth = deeper.map(|deeper| growth_at_twice_the_depth(evidence, deeper) - 1.0);
-    let needed = match (cause, of_depth) {
+    let needed = match (cause, gain_of_twice_the_depth(evidence)) {
         (LimitCause::QueueDepth | LimitCause::Knee, Some(gain)) => gain,
         _ => of_target,
     };

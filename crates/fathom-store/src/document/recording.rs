@@ -21,8 +21,8 @@ fn is_zero(time: &Nanos) -> bool {
     time.is_zero()
 }
 
-fn is_no_time(ticks: &u64) -> bool {
-    *ticks == 0
+fn is_zero_number(number: &u64) -> bool {
+    *number == 0
 }
 
 #[derive(Deserialize, Serialize)]
@@ -75,11 +75,6 @@ pub(crate) struct RecordingDocument {
     depth_probes: Vec<DepthProbe>,
 }
 
-/// Whether a probe has the block size of its run.
-fn is_unchanged(block: &u64) -> bool {
-    *block == 0
-}
-
 #[derive(Deserialize, Serialize)]
 #[serde(rename = "DepthProbe", remote = "DepthProbe")]
 pub(crate) struct DepthProbeDocument {
@@ -99,7 +94,7 @@ pub(crate) struct DepthProbeDocument {
     p90_ns: f64,
     #[serde(rename = "foreign_iops")]
     foreign_iops: f64,
-    #[serde(default, rename = "block", skip_serializing_if = "is_unchanged")]
+    #[serde(default, rename = "block", skip_serializing_if = "is_zero_number")]
     block: u64,
     #[serde(
         default,
@@ -485,7 +480,11 @@ pub(crate) struct DiskCountersDocument {
     #[serde(rename = "flush_ios")]
     flush_ios: u64,
     // Recordings of before, and disks without flushes, have none.
-    #[serde(rename = "flush_ticks", default, skip_serializing_if = "is_no_time")]
+    #[serde(
+        rename = "flush_ticks",
+        default,
+        skip_serializing_if = "is_zero_number"
+    )]
     flush_ticks: u64,
 }
 

@@ -70,7 +70,7 @@ fn r1444_a_comparison_says_what_each_transaction_cost() -> Result<(), String> {
             LoopDevice::attach(&slow.path(), LoopOptions::default()).expect("a loop device");
         let mounted = Mount::format(device.path(), FsKind::Ext4, "").expect("a file system");
         let line = format!(
-            "PATH --scale=1 --clients=1 --runtime=2s --warmup=500ms --journal={journal} {store}"
+            "PATH --scale=1 --clients=1 --runtime=3s --warmup=1s --journal={journal} {store}"
         );
         app(&line, mounted.path()).expect(0);
     }

@@ -30,7 +30,7 @@ macro_rules! cause {
     };
 }
 
-/// As many requests as there are in flight are served at once, so that the depth is the limit; or fewer, so that the target is.
+/// All scenes. A device that serves all requests in flight at once leaves the depth as the limit; one that serves fewer is the limit itself.
 pub const SCENES: &[Scene] = &[
     cause!(
         "cause: depth 1 of psync",
@@ -291,11 +291,11 @@ pub const SCENES: &[Scene] = &[
 ];
 
 const PSYNC: &str = "--ioengine=psync";
-/// Each run takes so long, and each of its probes a sixtieth of that or more.
-const SECONDS: u64 = 5;
+/// Time of each run, seconds.
+const RUN_TIME_S: u64 = 5;
 /// How long the program or its target stands still.
 const STANDSTILL: Duration = Duration::from_millis(3_500);
-/// It begins so long after the load.
+/// How long after the begin of the load it stands still.
 const BEFORE_STANDSTILL: Duration = Duration::from_millis(700);
 
 /// The answer of a run, compared with the cause that was made.
@@ -319,7 +319,7 @@ fn command(options: &str, path: &Path) -> std::process::Command {
 /// The arguments of the load without its target. Options that come last count.
 fn load(options: &str, path: &Path) -> Vec<String> {
     let mut words = split_args(&format!(
-        "run --name=x --bs=4k --rw=randread --direct=1 --norandommap --time_based --runtime={SECONDS} --no-store --output-format=json {options}"
+        "run --name=x --bs=4k --rw=randread --direct=1 --norandommap --time_based --runtime={RUN_TIME_S} --no-store --output-format=json {options}"
     ));
     if options.contains("--rw=randwrite") {
         words.push(format!("--destroy={}", device_code(path)));

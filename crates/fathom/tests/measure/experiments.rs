@@ -90,7 +90,7 @@ fn a_limited_tenant_leaves_the_device_to_another_one() -> Result<(), String> {
     let image = scratch.join("image");
     let device = LoopDevice::create(&image, 256 << 20, LoopOptions::default()).expect("a device");
     let mount = Mount::format(device.path(), FsKind::Ext4, "").expect("an ext4");
-    let recipe = "schema = 1\nname = \"shared\"\ntitle = \"x\"\ntime = \"2s\"\nsize = \"64m\"\n\
+    let recipe = "schema = 1\nname = \"shared\"\ntitle = \"x\"\ntime = \"3s\"\nsize = \"64m\"\n\
          [options]\ndirect = 1\nbs = \"4k\"\n\
          [[tenant]]\nname = \"reports\"\nio_max = { riops = 200 }\njob = \"[scan]\\nrw=randread\\niodepth=16\\n\"\n\
          [[tenant]]\nname = \"web\"\njob = \"[web]\\nrw=randread\\niodepth=4\\n\"\n";

@@ -1,8 +1,7 @@
 //! The suite of measurements: what only real hardware can show, and no other load may disturb. `cargo xtask measure` runs it.
 //!
 //! Each scene is attempted at least 20 times, alone and in order, and judged by all its attempts: none is repeated because it failed.
-//! Whether an attempt was disturbed is decided by what the kernel says about other load, never by fathom. A right answer
-//! counts all the same: no other load makes a wrong one right.
+//! Whether an attempt was disturbed is decided by what the kernel says about other load, never by its outcome or by fathom.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,

@@ -156,16 +156,12 @@ pub fn judge(scene: &Scene, attempts: u32) -> Judged {
         };
         let disturbance = watch.disturbance().filter(|_| !scene.is_robust);
         match (disturbance, result) {
-            // No other load makes a wrong answer right, but it may pull a figure into its bounds.
-            (Some(why), Ok(Some(_))) => {
+            (Some(why), result) => {
                 judged.disturbed += 1;
-                judged.reasons.push(format!("disturbed: {why}"));
+                let outcome = result.map_or_else(|wrong| format!("; {wrong}"), |_| String::new());
+                judged.reasons.push(format!("disturbed: {why}{outcome}"));
             }
-            (Some(why), Err(wrong)) => {
-                judged.disturbed += 1;
-                judged.reasons.push(format!("disturbed: {why}; {wrong}"));
-            }
-            (_, Ok(figure)) => {
+            (None, Ok(figure)) => {
                 judged.right += 1;
                 figures.extend(figure);
             }

@@ -54,9 +54,8 @@ pub fn page(all: &[Judged], order: &[&str], before: &str) -> String {
     let machine = format!("on {}.", describe());
     let mut page = format!(
         "# Measurements\n\nWritten by `cargo xtask measure --markdown docs/measurements.md`, {machine}\n\n\
-         Each scene is attempted n times, alone and in order. An attempt is disturbed where the kernel tells of other load and its \
-         answer is wrong or a figure, at most 5 % of all; of the others at least 95 % must be right, or the median must lie within \
-         its bounds.\n\n"
+         Each scene is attempted n times, alone and in order. What the kernel says about other load decides whether an attempt was \
+         disturbed; of the others at least 95 % must be right, or the median must lie within its bounds.\n\n"
     );
     let row = |cells: &[String]| format!("| {} |", cells.join(" | "));
     let is_same_machine = before.contains(&machine);
