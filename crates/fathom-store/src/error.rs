@@ -154,6 +154,17 @@ mod code {
     pub const IOERR_SHMSIZE: u32 = 10 | 19 << 8;
 }
 
+/// Whether SQLite could not do something because of another connection to the same file.
+#[cfg(feature = "sqlite")]
+pub(crate) fn is_busy(error: &sqlx::Error) -> bool {
+    use sqlx::error::DatabaseError;
+    use sqlx::sqlite::SqliteError;
+    let problem = error.as_database_error();
+    let sqlite = problem.and_then(|problem| problem.try_downcast_ref::<SqliteError>());
+    let number = sqlite.and_then(|problem| problem.code()?.parse::<u32>().ok());
+    number.is_some_and(|code| code & 0xff == code::BUSY)
+}
+
 /// `source` as an error of the store at the path `store`.
 #[cfg(feature = "sqlite")]
 pub(crate) fn store_error(source: sqlx::Error, store: &str) -> StoreError {

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 use std::sync::Once;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sqlx::{AnyConnection, Connection};
 use tokio::runtime::Runtime;
 
 use crate::StoreError;
-use crate::error::store_error;
+use crate::error::{is_busy, store_error};
 use crate::location::StoreLocation;
 use crate::schema::{self, SchemaState, VERSION};
 use crate::server::{
@@ -18,6 +18,13 @@ use crate::server::{
 
 /// How long a server may take to end a connection.
 const CLOSE: Duration = Duration::from_secs(1);
+
+/// How long a connection to a file waits for another one, as `SET_BUSY_TIMEOUT` says in milliseconds.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+const SET_BUSY_TIMEOUT: &str = "PRAGMA busy_timeout = 30000";
+
+/// The time between two tries of a setting that SQLite refuses without waiting.
+const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
 /// Marks a file as a fathom store: "fthm". See <https://sqlite.org/pragma.html#pragma_application_id>.
 const APPLICATION: i64 = 0x6674_686d;
@@ -228,10 +235,10 @@ impl Store {
             Mode::Read => "mode=ro&immutable=1",
         });
         let address = address.map_err(Failure::Store)?;
-        let settings = if self.configured {
-            self.settings()
-        } else {
-            &[]
+        let settings = match (self.configured, self.sqlite && !self.mode.only_reads()) {
+            (true, _) => self.settings(),
+            (false, true) => &[SET_BUSY_TIMEOUT],
+            (false, false) => &[],
         };
         let connecting = async {
             let mut connection = AnyConnection::connect(&address).await?;
@@ -343,14 +350,14 @@ impl Store {
             // that happens at 64 MiB, once in half an hour at two intervals a second. Without it the log of a cell that lasts a
             // day would be gigabytes long.
             (true, Mode::Journal) => &[
-                "PRAGMA busy_timeout = 30000",
+                SET_BUSY_TIMEOUT,
                 "PRAGMA journal_mode = WAL",
                 "PRAGMA foreign_keys = ON",
                 "PRAGMA synchronous = NORMAL",
                 "PRAGMA wal_autocheckpoint = 16384",
             ],
             (true, _) => &[
-                "PRAGMA busy_timeout = 30000",
+                SET_BUSY_TIMEOUT,
                 "PRAGMA journal_mode = WAL",
                 "PRAGMA foreign_keys = ON",
                 "PRAGMA synchronous = FULL",
@@ -631,8 +638,17 @@ impl Store {
 }
 
 async fn configure(connection: &mut AnyConnection, settings: &[&'static str]) -> sqlx::Result<()> {
+    let end = Instant::now() + BUSY_TIMEOUT;
     for setting in settings {
-        sqlx::raw_sql(*setting).execute(&mut *connection).await?;
+        while let Err(error) = sqlx::raw_sql(*setting).execute(&mut *connection).await {
+            // SQLite does not call its busy handler where waiting could block two connections on each other, for one when
+            // several change a new file to a log at the same time: <https://sqlite.org/c3ref/busy_handler.html>. The next try
+            // finds the file as the first one left it.
+            if !is_busy(&error) || Instant::now() > end {
+                return Err(error);
+            }
+            tokio::time::sleep(BUSY_PAUSE).await;
+        }
     }
     Ok(())
 }

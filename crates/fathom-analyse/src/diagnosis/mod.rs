@@ -464,7 +464,9 @@ fn host_cpu(evidence: &Evidence) -> Option<Diagnosis> {
         if stolen / (1.0 - stolen).max(1e-9) < MIN_GAIN_OF_STOLEN_TIME {
             let used = match queue::has_busy_worker(evidence) {
                 true => "used all CPU time that it got",
-                false => "would gain more from half of its CPU time for each I/O than from twice the depth",
+                false => {
+                    "would gain more from half of its CPU time for each I/O than from twice the depth"
+                }
             };
             return Some(likely(
                 LimitCause::Program,

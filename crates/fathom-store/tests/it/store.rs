@@ -1,6 +1,7 @@
 //! The public interface of a store: what was saved is read back, in this process and the next.
 
 use std::path::PathBuf;
+use std::sync::{Arc, Barrier};
 
 use fathom_model::{Interval, Nanos};
 use fathom_store::{
@@ -296,6 +297,28 @@ fn many_figures_and_findings_keep_their_order() {
         .save_cell(id, &many, &CellContent::Nothing)
         .expect("it is saved");
     assert_eq!(store.cells(id).expect("readable"), [many]);
+}
+
+/// Regression 1485: SQLite refuses at once, without its busy timeout, to change a new file to a log ahead of it while another
+/// connection does the same. One of several processes that opened a new store together failed with "locked".
+#[test]
+fn processes_that_open_a_new_store_at_once_wait_for_each_other() {
+    let scratch = Scratch::new().expect("a scratch directory");
+    for store in 0..50 {
+        let path = scratch.path().join(format!("{store}.fathom"));
+        let start = Arc::new(Barrier::new(4));
+        let open = || {
+            let (path, start) = (path.clone(), start.clone());
+            std::thread::spawn(move || {
+                start.wait();
+                Store::open(&path).map(drop)
+            })
+        };
+        let threads: [_; 4] = std::array::from_fn(|_| open());
+        for thread in threads {
+            thread.join().expect("no panic").expect("a store");
+        }
+    }
 }
 
 #[test]
