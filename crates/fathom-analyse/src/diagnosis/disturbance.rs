@@ -22,6 +22,8 @@ const MIN_SHARE_OF_KEPT_UP_PLAN: f64 = 0.98;
 const MIN_IOS_OF_KEPT_UP_PLAN: u64 = 100;
 /// Writes that take more than this times as long as one alone wait for each other.
 const MAX_RESPONSE_OF_IDLE_TARGET: f64 = 1.2;
+/// Where more in flight wait in the writes, these take more than this times as long at twice the depth.
+const MIN_GROWTH_OF_WAITING_WRITES: f64 = 1.5;
 /// Shorter stops of this program leave the rate of a closed loop as it is.
 const MIN_STOP: Nanos = Nanos::from_millis(100);
 
@@ -93,6 +95,7 @@ fn flush(evidence: &Evidence) -> Option<Disturbance> {
         let error = 2.0 / (alone.ios as f64).max(1.0).sqrt();
         evidence.entry().little.mean_ns > (MAX_RESPONSE_OF_IDLE_TARGET + error) * alone.mean_ns
     });
+    let is_waiting = is_waiting || wait_in_writes_only(evidence);
     let sync = &evidence.entry().sync;
     (share > 0.0 && !is_waiting).then(|| Disturbance {
         cause: LimitCause::Flush,
@@ -103,6 +106,16 @@ fn flush(evidence: &Evidence) -> Option<Disturbance> {
             duration(sync.mean),
             percent(100.0 * share),
         ),
+    })
+}
+
+/// Whether twice the depth gains nothing because its writes wait for each other: then the slots that write in place of a sync gain
+/// nothing either. Where the syncs are what waits, the writes take as long as before.
+fn wait_in_writes_only(evidence: &Evidence) -> bool {
+    let gains_nothing = gain_of_twice_the_depth(evidence).is_some_and(|gain| gain < MIN_GAIN);
+    let mean_ns = evidence.entry().little.mean_ns;
+    deeper_probe(evidence, evidence.effective_depth()).is_some_and(|probe| {
+        gains_nothing && probe.mean_ns > MIN_GROWTH_OF_WAITING_WRITES * mean_ns
     })
 }
 

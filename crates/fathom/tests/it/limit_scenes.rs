@@ -243,6 +243,13 @@ fn syncs_between_writes_are_named() {
         ("queue_depth", "fact"),
         "1 in flight reach 1,000 per second",
     );
+    // Two jobs fill the only server: four writes of 200 us take as long as the sync of the other job. Without syncs no write is faster.
+    check(
+        ("servers(count=1, service=200us, flush=800us)", &[]),
+        "--ioengine=psync --numjobs=2 --group_reporting --rw=randwrite --fsync=4",
+        ("target", "fact"),
+        "2 in flight reach 4,999 per second at 200 us each, 4 reach 5,000",
+    );
 }
 
 /// A link of 41 MB/s carries 10,010 blocks of 4 KiB per second, and 64 servers of 500 us could do 128,000. The same rate as a limit of the
