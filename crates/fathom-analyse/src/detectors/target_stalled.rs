@@ -92,27 +92,49 @@ fn exact_gap(entry: &EntryContext, from: Nanos, to: Nanos) -> Option<(Nanos, Nan
     let mut members = entry.members.iter().map(|m| {
         let (start, end) = (m.seen.measured_from, m.seen.ended);
         let recorded = m.seen.gaps.iter().map(|gap| (gap.at, gap.at + gap.lasted));
-        let mut spans: Vec<(Nanos, Nanos)> = recorded.collect();
-        spans.extend(
-            [(from, start), (end, to)]
-                .into_iter()
-                .filter(|(a, b)| a < b),
-        );
-        spans
+        join_overlaps(recorded.chain([(from, start), (end, to)]).collect())
     });
     let first = members.next()?;
-    let common = members.fold(first, |common, spans| {
-        let pairs = common.iter().flat_map(|one| {
-            spans
-                .iter()
-                .map(move |other| (one.0.max(other.0), one.1.min(other.1)))
-        });
-        pairs.filter(|(start, end)| start < end).collect()
-    });
+    let common = members.fold(first, |common, spans| intersect(&common, &spans));
     common
         .into_iter()
         .map(|(start, end)| (start, end - start))
         .max_by_key(|(_, length)| *length)
+}
+
+/// Times in their order, each from a start to an end.
+type Spans = Vec<(Nanos, Nanos)>;
+
+/// Makes one span of those that overlap: a gap may begin before the measured time. Two that only touch have a completion between them.
+fn join_overlaps(mut spans: Spans) -> Spans {
+    spans.retain(|(start, end)| start < end);
+    spans.sort_unstable();
+    let mut joined: Spans = Vec::with_capacity(spans.len());
+    for (start, end) in spans {
+        match joined.last_mut() {
+            Some(last) if start < last.1 => last.1 = last.1.max(end),
+            _ => joined.push((start, end)),
+        }
+    }
+    joined
+}
+
+/// The times that are in a span of both; the spans of each do not overlap.
+fn intersect(one: &[(Nanos, Nanos)], other: &[(Nanos, Nanos)]) -> Spans {
+    let (mut one, mut other) = (one.iter().peekable(), other.iter().peekable());
+    let mut common = Spans::new();
+    while let (Some(a), Some(b)) = (one.peek(), other.peek()) {
+        let (start, end) = (a.0.max(b.0), a.1.min(b.1));
+        if start < end {
+            common.push((start, end));
+        }
+        if a.1 <= b.1 {
+            one.next();
+        } else {
+            other.next();
+        }
+    }
+    common
 }
 
 /// Start and length of the longest time between `from` and `to` without a completion, by whole
@@ -147,4 +169,37 @@ fn beyond_runtime(entry: &EntryContext, to: Nanos) -> Nanos {
         .collect();
     ends.and_then(|ends| ends.into_iter().max())
         .map_or(Nanos::ZERO, |end| to.saturating_sub(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spans(of: &[(u64, u64)]) -> Spans {
+        let at = |ns| Nanos::new(ns);
+        of.iter().map(|one| (at(one.0), at(one.1))).collect()
+    }
+
+    /// Regression 1486: each of 64 jobs had a gap that began before its measured time, so that two of its spans overlapped. The times in
+    /// common doubled with each job, until the memory of the machine was used up.
+    #[test]
+    fn overlapping_gaps_of_many_jobs_are_one_in_common() {
+        let of_job = || join_overlaps(spans(&[(0, 12), (0, 10), (30, 40)]));
+        let common = (1..64).fold(of_job(), |common, _| intersect(&common, &of_job()));
+        assert_eq!(common, spans(&[(0, 12), (30, 40)]));
+    }
+
+    /// A job completes something at 5, another one at 8 and at 9: nothing completes from 0 to 5, 5 to 8 and 8 to 9.
+    #[test]
+    fn a_completion_of_any_job_ends_the_time_in_common() {
+        let one = join_overlaps(spans(&[(0, 5), (5, 10)]));
+        let other = join_overlaps(spans(&[(0, 8), (8, 9)]));
+        let common = intersect(&one, &other);
+        assert_eq!(common, spans(&[(0, 5), (5, 8), (8, 9)]));
+        assert_eq!(intersect(&other, &one), common);
+        assert_eq!(
+            join_overlaps(spans(&[(3, 3), (4, 9), (5, 6)])),
+            spans(&[(4, 9)])
+        );
+    }
 }
