@@ -574,38 +574,6 @@ fn a_job_that_ends_within_its_warm_up_reports_what_it_did() {
     }
 }
 
-/// Regression 0328: log times after a warm-up start at its end.
-#[test]
-fn a_warm_up_that_ends_before_the_amount_is_left_out() {
-    for time_based in [false, true] {
-        let mut job = job(Traffic::Read, RANDOM);
-        job.limits.ramp = Nanos::from_millis(100);
-        job.limits.runtime = Some(Nanos::from_millis(900));
-        job.limits.time_based = time_based;
-        job.limits.ios = Some(200);
-        job.pace.rate = PerDirection::all(Some(Rate::Iops(1000.0)));
-        job.accounting.logs.iops = Some("log".into());
-        job.accounting.logs.average = Nanos::from_millis(20);
-        let host = Arc::new(FakeHost::new(|_, _| None));
-        let (recording, chunks) = run_on(host, vec![job]);
-        let done = &recording.jobs[0];
-        let (warm, measured) = (
-            done.warmup[Direction::Read].ok,
-            done.directions[Direction::Read].counts.ok,
-        );
-        assert_eq!(warm + measured, 200);
-        assert!((98..=135).contains(&warm), "{warm}");
-        assert_balanced(done);
-        let entries = chunks.iter().filter_map(|chunk| match chunk {
-            LogChunk::Entries { entries, .. } => Some(entries),
-            _ => None,
-        });
-        let times: Vec<u64> = entries.flatten().map(|e| e.at.get() / 1_000_000).collect();
-        assert_eq!(times.first(), Some(&20), "{times:?}");
-        assert!(times.iter().all(|at| *at <= 140), "{times:?}");
-    }
-}
-
 /// Regression 0334: with `bs_is_seq_rand` random reads have the size of writes, and did not fit into
 /// buffers of the size of reads.
 #[test]

