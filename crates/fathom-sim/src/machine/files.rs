@@ -259,6 +259,7 @@ impl FileTree {
         }
         match path.parent() {
             Some(parent) if self.is_directory(volume, parent) => Node::Missing(volume),
+            None if self.is_directory(volume, &path) => Node::Directory(volume),
             _ => Node::Nowhere,
         }
     }
@@ -470,6 +471,9 @@ mod tests {
             "the same file"
         );
         assert_eq!(tree.free(0), 6 * MIB - 1);
+        // Regression 1487: the directory `.` was no directory, so that commands with it were refused.
+        assert_eq!(tree.node(Path::new(".")), Node::Directory(0));
+        assert!(tree.may_be_directory(Path::new(".")));
         let whole = place(&mut tree, "/whole", 0).expect("all of it");
         assert_eq!((whole.base, whole.size, whole.whole), (0, 8 * MIB, true));
         let full = place(&mut tree, "/c", 6 * MIB).expect_err("9 MiB of 8");
