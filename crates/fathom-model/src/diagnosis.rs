@@ -42,8 +42,12 @@ pub enum LimitCause {
     Link,
     /// The target is the limit, because each write to an array with parity becomes several I/Os of its members.
     RaidWritePenalty,
+    /// The target is the limit, because one member of an array is slower than the others.
+    SlowMember,
     /// The target is the limit, because it moves data to free flash while it is written.
     GarbageCollection,
+    /// The target is hot and slows itself down.
+    Heat,
     /// The target is the limit, because the kernel splits each I/O into several requests.
     Splitting,
     /// The flushes between the writes.
@@ -80,7 +84,9 @@ impl LimitCause {
             LimitCause::TooDeep => "too_deep",
             LimitCause::Link => "link",
             LimitCause::RaidWritePenalty => "raid_write_penalty",
+            LimitCause::SlowMember => "slow_member",
             LimitCause::GarbageCollection => "garbage_collection",
+            LimitCause::Heat => "heat",
             LimitCause::Splitting => "splitting",
             LimitCause::Flush => "flush",
             LimitCause::Ceiling => "ceiling",
@@ -132,6 +138,9 @@ pub struct Diagnosis {
     pub certainty: Certainty,
     /// One or two sentences with the figures.
     pub sentences: Vec<String>,
+    /// The figures of the sentences with their names, in ns, bytes, or parts of one: those that were looked at, also where another sentence
+    /// took the place of theirs.
+    pub figures: Vec<(&'static str, f64)>,
     /// What speaks for it.
     pub evidence_for: Vec<String>,
     /// What speaks against it, or for a rival.

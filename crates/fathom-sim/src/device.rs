@@ -6,7 +6,7 @@
 //! identifiers of its own and combines their completions. Nothing reads a clock, so the same
 //! requests give the same completions.
 
-use fathom_model::LinkKind;
+use fathom_model::{DiskCounters, LinkKind};
 
 /// Virtual time, nanoseconds since the start of the simulation.
 pub type SimTime = u64;
@@ -81,6 +81,8 @@ pub struct SurveyedArray {
     pub chunk_bytes: u64,
     /// Data of a full stripe.
     pub stripe_bytes: u64,
+    /// Bytes of each member that the array uses.
+    pub member_bytes: u64,
 }
 
 /// A simulated device.
@@ -100,6 +102,11 @@ pub trait SimDevice: Send {
     /// Requests that the block layer of the host made by splitting, beyond those that were submitted, by [`SimOp`].
     fn requests_added(&self) -> [u64; 4] {
         [0; 4]
+    }
+
+    /// What the members have done until `now`, if it is an array whose members the host knows.
+    fn member_counters(&self, _: SimTime) -> Vec<DiskCounters> {
+        Vec::new()
     }
 
     /// Accepts a request at `now`. A device with a limited queue holds what does not fit; it never

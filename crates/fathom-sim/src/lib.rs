@@ -29,6 +29,7 @@ mod cache;
 mod controller;
 pub mod device;
 mod devices;
+mod disk_counts;
 mod error;
 mod flash;
 mod load;
@@ -55,7 +56,8 @@ pub use self::device::{
 pub use self::error::{ModelError, ParameterError, Place};
 pub use self::flash::{Flash, FlashCounts, FlashParameters, MAPPED_PAGE, Precondition, SlcCache};
 pub use self::load::{
-    Finished, PoweredDisk, RealFiles, RequestFailed, SharedTime, SimHost, run_load, unsupported,
+    Finished, PoweredDisk, RealFiles, RequestFailed, SharedTime, SimHost, member_name, run_load,
+    unsupported,
 };
 pub use self::machine::{
     DeviceCache, DeviceEntry, Event, EventKind, Extent, FileEntry, FileNode, FileTree, ForeignLoad,

@@ -1,6 +1,12 @@
 //! The devices that a composed device consists of.
 
+use fathom_model::DiskCounters;
+
 use crate::device::{SimCompletion, SimDevice, SimOp, SimRequest, SimTime};
+use crate::disk_counts::Counts;
+
+/// Bits of an identifier below those of the operation; members get small numbers.
+const ID_BITS: u32 = 62;
 
 /// The requests that one member received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +32,8 @@ pub(crate) struct Members {
     /// The earliest of them and its member, the first one of equal times.
     earliest: (SimTime, usize),
     counts: Vec<MemberCounts>,
+    /// What the kernel would count of each member.
+    kernel_counts: Vec<Counts>,
     in_flight: Vec<u32>,
     /// Where the last request to each member ended.
     last_end: Vec<u64>,
@@ -59,6 +67,7 @@ impl Members {
             earliest: earliest(&next),
             next,
             counts: vec![MemberCounts::default(); count],
+            kernel_counts: (0..count).map(|_| Counts::default()).collect(),
             in_flight: vec![0; count],
             last_end: vec![0; count],
             done: Vec::new(),
@@ -83,6 +92,12 @@ impl Members {
 
     pub fn counts(&self) -> &[MemberCounts] {
         &self.counts
+    }
+
+    /// What the kernel would have counted of each member until `now`.
+    pub fn counters(&self, now: SimTime) -> Vec<DiskCounters> {
+        let counts = self.kernel_counts.iter();
+        counts.map(|member| member.counters(now)).collect()
     }
 
     pub fn in_flight(&self, member: usize) -> u32 {
@@ -110,7 +125,9 @@ impl Members {
         }
         self.in_flight[member] += 1;
         self.last_end[member] = request.offset + bytes;
-        self.devices[member].submit(now, request);
+        self.kernel_counts[member].submitted(now, &request);
+        let id = request.id | (request.op as u64) << ID_BITS;
+        self.devices[member].submit(now, SimRequest { id, ..request });
         self.note_next(member);
     }
 
@@ -124,6 +141,11 @@ impl Members {
     pub fn advance(&mut self, member: usize, now: SimTime) -> Vec<SimCompletion> {
         let mut done = std::mem::take(&mut self.done);
         self.devices[member].advance(now, &mut done);
+        for completion in &mut done {
+            self.kernel_counts[member]
+                .completed(completion.at, (completion.id >> ID_BITS) as usize);
+            completion.id &= (1 << ID_BITS) - 1;
+        }
         self.in_flight[member] -= done.len() as u32;
         self.note_next(member);
         done

@@ -10,6 +10,8 @@
 
 use std::collections::VecDeque;
 
+use fathom_model::DiskCounters;
+
 use crate::agenda::{Agenda, earlier};
 use crate::device::{
     DeviceSurvey, SimCompletion, SimDevice, SimOp, SimRequest, SimTime, SurveyedArray,
@@ -1034,9 +1036,14 @@ impl SimDevice for Raid {
                 members: self.members.len() as u32,
                 chunk_bytes: self.chunk,
                 stripe_bytes: self.chunk * self.data,
+                member_bytes: self.member_bytes,
             }),
             ..DeviceSurvey::default()
         }
+    }
+
+    fn member_counters(&self, now: SimTime) -> Vec<DiskCounters> {
+        self.members.counters(now)
     }
 
     fn capacity(&self) -> u64 {

@@ -48,6 +48,8 @@ enum Cause {
     Link,
     RaidWritePenalty,
     GarbageCollection,
+    Heat,
+    SlowMember,
     Splitting,
     None,
 }
@@ -69,6 +71,8 @@ impl Cause {
             Cause::Link => "link",
             Cause::RaidWritePenalty => "raid_write_penalty",
             Cause::GarbageCollection => "garbage_collection",
+            Cause::Heat => "heat",
+            Cause::SlowMember => "slow_member",
             Cause::Splitting => "splitting",
             Cause::None => "none",
         }
@@ -117,6 +121,8 @@ struct Syncs {
 struct Array {
     level: &'static str,
     members: u32,
+    /// How many times as long the last member takes.
+    slowness: u32,
 }
 
 /// A flash drive.
@@ -127,6 +133,16 @@ struct Drive {
     /// What it holds at the start.
     precondition: &'static str,
     collects_garbage: bool,
+}
+
+/// A device that is hot and slows itself down.
+#[derive(Clone, Copy)]
+struct Heat {
+    /// When that begins, and how long it lasts, seconds.
+    from_s: u32,
+    lasts_s: u32,
+    /// Its speed meanwhile, percent.
+    speed_percent: u32,
 }
 
 /// A machine, a load, and what disturbs it.
@@ -170,6 +186,7 @@ struct Scene {
     stop_ms: Option<u32>,
     /// Milliseconds in which the device serves nothing.
     stall_ms: Option<u32>,
+    heat: Option<Heat>,
 }
 
 impl Scene {
@@ -227,6 +244,7 @@ impl Scene {
             has_memory_pressure: false,
             stop_ms: None,
             stall_ms: None,
+            heat: None,
         };
         scene.add_part(random);
         // One scene in three has two.
@@ -238,7 +256,7 @@ impl Scene {
 
     /// Adds what may limit or disturb the load, or nothing.
     fn add_part(&mut self, random: &mut Random) {
-        match random.next() % 55 {
+        match random.next() % 62 {
             0..=2 => self.ceiling = Some(self.part(random, 0.1, 1.3)),
             3..=5 => self.group_iops = Some(self.part(random, 0.1, 1.3)),
             6 | 7 => self.rate = Some(self.part(random, 0.1, 1.3)),
@@ -262,6 +280,8 @@ impl Scene {
             36..=38 => self.add_cpu(random),
             39 => self.is_synchronous = self.think_us.is_none() && self.cpu_ns.is_none(),
             40 => self.has_memory_pressure = true,
+            41..=44 => self.add_heat(random),
+            45..=47 => self.add_slow_member(random),
             _ => {}
         }
     }
@@ -308,7 +328,17 @@ impl Scene {
         self.array = Some(Array {
             level: random.choose(&["raid0", "raid5", "raid5", "raid6"]),
             members: random.choose(&[4, 6]),
+            slowness: 1,
         });
+    }
+
+    fn add_slow_member(&mut self, random: &mut Random) {
+        if self.array.is_none() {
+            self.add_array(random);
+        }
+        if let Some(array) = &mut self.array {
+            array.slowness = random.choose(&[2, 3, 5, 10]);
+        }
     }
 
     fn add_drive(&mut self, random: &mut Random) {
@@ -336,8 +366,18 @@ impl Scene {
         ]);
     }
 
-    fn model(&self) -> String {
-        let mut options = format!("count={}, service={}us", self.servers, self.service_us);
+    fn add_heat(&mut self, random: &mut Random) {
+        self.heat = Some(Heat {
+            from_s: random.choose(&[2, 4]),
+            // Over before the end of the run, or not.
+            lasts_s: random.choose(&[3, 100]),
+            speed_percent: random.choose(&[20, 40, 60, 80]),
+        });
+    }
+
+    /// Servers that take so long for each I/O.
+    fn servers_model(&self, service_us: u32) -> String {
+        let mut options = format!("count={}, service={service_us}us", self.servers);
         if self.is_exponential {
             options += ", distribution=exponential";
         }
@@ -349,10 +389,30 @@ impl Scene {
             let rate = f64::from(self.block_kib) * 1024.0 / ns * 1e9;
             options += &format!(", rate={}kB/s", (rate / 1e3).round());
         }
-        let mut model = format!("servers({options})");
-        if let Some(Array { level, members }) = self.array {
-            model = format!("{level}({members} x {model}, chunk=256k)");
+        format!("servers({options})")
+    }
+
+    fn array_model(&self, array: Array) -> String {
+        let Array {
+            level,
+            members,
+            slowness,
+        } = array;
+        let member = self.servers_model(self.service_us);
+        match slowness {
+            1 => format!("{level}({members} x {member}, chunk=256k)"),
+            _ => {
+                let slow = self.servers_model(self.service_us * slowness);
+                format!("{level}({} x {member}, {slow}, chunk=256k)", members - 1)
+            }
         }
+    }
+
+    fn model(&self) -> String {
+        let mut model = match self.array {
+            Some(array) => self.array_model(array),
+            None => self.servers_model(self.service_us),
+        };
         if let Some(drive) = self.drive {
             model = drive.model();
         }
@@ -409,6 +469,12 @@ impl Scene {
         if let Some(ms) = self.stall_ms {
             event(format!(
                 "at = \"3s\"\nstall_device = \"/dev/a\"\nlasts = \"{ms}ms\""
+            ));
+        }
+        if let Some(heat) = self.heat {
+            event(format!(
+                "at = \"{}s\"\noverheat_device = \"/dev/a\"\nlasts = \"{}s\"\nspeed = \"{}%\"",
+                heat.from_s, heat.lasts_s, heat.speed_percent
             ));
         }
         text
@@ -482,6 +548,7 @@ impl Scene {
         add(self.stall_ms.is_some(), Cause::Stall, &|scene| {
             scene.stall_ms = None;
         });
+        add(self.heat.is_some(), Cause::Heat, &|scene| scene.heat = None);
         add(self.syncs.is_some(), Cause::Flush, &|scene| {
             scene.syncs = None;
         });
@@ -493,6 +560,12 @@ impl Scene {
         add(has_parity, Cause::RaidWritePenalty, &|scene| {
             if let Some(array) = &mut scene.array {
                 array.level = "raid0";
+            }
+        });
+        let has_slow_member = self.array.is_some_and(|array| array.slowness > 1);
+        add(has_slow_member, Cause::SlowMember, &|scene| {
+            if let Some(array) = &mut scene.array {
+                array.slowness = 1;
             }
         });
         add(self.drive.is_some(), Cause::GarbageCollection, &|scene| {
@@ -583,7 +656,8 @@ impl Runner {
         let output = command.output()?;
         let json: Value = serde_json::from_slice(&output.stdout).map_err(|error| {
             let text = String::from_utf8_lossy(&output.stderr).into_owned();
-            io::Error::other(format!("{error}: {text}\n{}", scene.machine()))
+            let load = scene.load().join(" ");
+            io::Error::other(format!("{error}: {text}\n{load}\n{}", scene.machine()))
         })?;
         let entry = &json["fathom"]["entries"][0];
         let of_job = &json["jobs"][0][scene.direction()];

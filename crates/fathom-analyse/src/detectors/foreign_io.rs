@@ -1,6 +1,6 @@
 //! FOREIGN_IO: the device did much more than the jobs requested: in bytes, in I/Os, or in time.
 
-use fathom_model::{Direction, DiskSummary, Finding, Weight, Witnessed};
+use fathom_model::{DeviceRecording, Direction, DiskSummary, Finding, Weight, Witnessed};
 
 use super::RunContext;
 use super::context::of_run;
@@ -53,6 +53,24 @@ struct ForeignIos<'a> {
     ticks: u64,
 }
 
+/// The disks that do the I/Os of the jobs as they are, and those of others. An array reads and writes more of its members than it is asked
+/// for: parities, mirrors, a rebuild.
+fn comparable_disks<'a>(run: &'a RunContext) -> impl Iterator<Item = &'a DiskSummary> {
+    let is_below_array = |disk: &DiskSummary| {
+        run.recording.targets.iter().any(|target| {
+            let parent = |device: &DeviceRecording| target.devices.get(device.parent?);
+            let is_disk = |device: &&DeviceRecording| device.before.name == disk.name;
+            let own = target.devices.iter().find(is_disk);
+            // A stack has no more levels than devices.
+            std::iter::successors(own, |device| parent(device))
+                .take(target.devices.len())
+                .skip(1)
+                .any(|above| above.before.is_raid())
+        })
+    };
+    run.disks.iter().filter(move |disk| !is_below_array(disk))
+}
+
 /// `None` where what is whose cannot be told.
 fn foreign_ios<'a>(run: &'a RunContext, direction: Direction) -> Option<ForeignIos<'a>> {
     let moved = run.moved();
@@ -61,10 +79,7 @@ fn foreign_ios<'a>(run: &'a RunContext, direction: Direction) -> Option<ForeignI
     if !run.all_direct(direction) || (has_syncs && direction == Direction::Write) {
         return None;
     }
-    let disk = run
-        .disks
-        .iter()
-        .max_by_key(|disk| device_bytes(disk, direction))?;
+    let disk = comparable_disks(run).max_by_key(|disk| device_bytes(disk, direction))?;
     let (ios, ticks) = if direction == Direction::Read {
         (disk.delta.read_ios, disk.delta.read_ticks)
     } else {
@@ -130,10 +145,7 @@ fn excess(run: &RunContext, direction: Direction) -> Option<Finding> {
         return None;
     }
     let ours = run.moved()[direction].bytes;
-    let disk = run
-        .disks
-        .iter()
-        .max_by_key(|d| device_bytes(d, direction))?;
+    let disk = comparable_disks(run).max_by_key(|disk| device_bytes(disk, direction))?;
     let device = device_bytes(disk, direction);
     let limit = ours + SLACK.max((ours as f64 * EXCESS_PERCENT / 100.0) as u64);
     if device <= limit {

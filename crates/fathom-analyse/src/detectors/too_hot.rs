@@ -30,24 +30,32 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     }
 }
 
-/// Counters of thermal management, before and after. NVM Express Base Specification, SMART / Health
-/// Information log page.
-fn reported_throttling(device: &DeviceRecording) -> Option<Finding> {
+/// For how many seconds and how often thermal management slowed a device down between the queries before and after a run. NVM Express
+/// Base Specification, SMART / Health Information log page.
+pub(crate) fn throttling(device: &DeviceRecording) -> Option<(u64, u64)> {
     let (before, after) = (&device.before.health, &device.after.as_ref()?.health);
     let seconds = after.throttled_s?.saturating_sub(before.throttled_s?);
     let times = after
         .throttle_count
         .zip(before.throttle_count)
         .map_or(0, |(after, before)| after.saturating_sub(before));
-    if seconds == 0 && times == 0 {
-        return None;
-    }
+    (seconds > 0 || times > 0).then_some((seconds, times))
+}
+
+fn reported_throttling(device: &DeviceRecording) -> Option<Finding> {
+    let (seconds, times) = throttling(device)?;
+    let after = &device.after.as_ref()?.health;
     let now = after.temperature_c.map_or(String::new(), |celsius| {
         format!("; it is at {celsius:.0} degrees Celsius")
     });
     let evidence = format!(
-        "{} reported {seconds} s of thermal management during the run ({times} transitions){now}.",
-        device.before.name
+        "{} reported {seconds} s of thermal management during the run ({times} {}){now}.",
+        device.before.name,
+        if times == 1 {
+            "transition"
+        } else {
+            "transitions"
+        },
     );
     Some(of_run(Weight::Degrades, evidence, ADVICE))
 }

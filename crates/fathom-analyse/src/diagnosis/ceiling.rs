@@ -6,7 +6,6 @@ use super::disturbance::flush_share;
 use super::queue::{counts_of_whole_intervals, error_of_probe, median, usual_rate};
 use super::target_parts::transfer_ns;
 use super::{Evidence, likely};
-use crate::figures::rate;
 use crate::summary_sentences::{concerns, value};
 
 /// Whole intervals that an even rate needs.
@@ -205,12 +204,12 @@ fn variance_share(evidence: &Evidence) -> Option<f64> {
 }
 
 /// The diagnosis of a rate with the shape of a ceiling; `figures` say what was measured.
-pub(super) fn ceiling(usual: f64, figures: &str) -> Diagnosis {
+pub(super) fn ceiling(evidence: &Evidence, usual: f64, figures: &str) -> Diagnosis {
     likely(
         LimitCause::Ceiling,
         format!(
             "A ceiling of about {} per second is probably the limit (of the volume, the provider or a controller){figures}.",
-            rate(usual),
+            evidence.figures.rate("ceiling_iops", usual),
         ),
         "`fathom limits`, or the settings of the volume",
     )

@@ -3,9 +3,12 @@
 use fathom_model::{Certainty, Diagnosis, LimitCause, MergedInterval, Nanos, TimeSpan};
 
 use super::ceiling::ios_alone;
-use super::queue::{MIN_GROWTH_OF_DEPTH_LIMIT, deeper_probe, gain_of_twice_the_depth, usual_rate};
-use super::{Evidence, likely, service_ns};
-use crate::figures::{count, duration, percent, rate};
+use super::queue::{
+    MIN_GROWTH_OF_DEPTH_LIMIT, counts_of_whole_intervals, deeper_probe, gain_of_twice_the_depth,
+    median, usual_rate,
+};
+use super::target_parts;
+use super::{ArrayMember, Evidence, likely, service_ns};
 use crate::summary_sentences::{concerns, user_latency};
 
 /// What gains less than this where it is absent is no cause.
@@ -24,6 +27,18 @@ const MIN_IOS_OF_KEPT_UP_PLAN: u64 = 100;
 const MAX_RESPONSE_OF_IDLE_TARGET: f64 = 1.2;
 /// Where more in flight wait in the writes, these take more than this times as long at twice the depth.
 const MIN_GROWTH_OF_WAITING_WRITES: f64 = 1.5;
+/// The median of the best quarter of independent counts is so many of their standard deviations above their mean.
+const STANDARD_DEVIATIONS_OF_BEST_QUARTER: f64 = 1.15;
+/// And so many times as far as above the lowest count of that quarter, which is 0.67 standard deviations above the mean.
+const SPREADS_OF_BEST_QUARTER: f64 = 2.4;
+/// A member of an array is slower than the others if its requests take at least so many times theirs.
+const MIN_RATIO_OF_SLOW_MEMBER: f64 = 1.5;
+/// The queue of one of several equal members is by chance not so many times as long as those of the others.
+const MAX_RATIO_OF_EQUAL_MEMBERS: f64 = 5.0;
+/// I/Os of each member that tell whether one is slower.
+const MIN_IOS_OF_MEMBER: u64 = 100;
+/// Intervals that show how heat lowers the rate.
+const MIN_INTERVALS_OF_HEAT: usize = 12;
 /// Shorter stops of this program leave the rate of a closed loop as it is.
 const MIN_STOP: Nanos = Nanos::from_millis(100);
 
@@ -33,6 +48,17 @@ pub(super) struct Disturbance {
     /// By which share the rate would be higher without it.
     gain: f64,
     sentence: String,
+}
+
+impl Disturbance {
+    /// What settles whether it is the cause.
+    fn settled_by(&self) -> &'static str {
+        match self.cause {
+            LimitCause::Heat => "the same run after the device has cooled down",
+            LimitCause::SlowMember => "the same reads of each member alone",
+            _ => "the same run without it",
+        }
+    }
 }
 
 /// What disturbs the run of an entry, and how much.
@@ -49,9 +75,12 @@ pub(super) fn disturbances(evidence: &Evidence) -> Vec<Disturbance> {
             gain,
             sentence: format!(
                 "{what} for {} of {} ({}).",
-                duration(lost.get() as f64),
-                duration(whole.get() as f64),
-                percent(100.0 * lost.as_secs_f64() / whole.as_secs_f64().max(1e-9)),
+                evidence.figures.duration("lost_ns", lost.get() as f64),
+                evidence.figures.duration("run_ns", whole.get() as f64),
+                evidence.figures.percent(
+                    "lost_share",
+                    lost.as_secs_f64() / whole.as_secs_f64().max(1e-9)
+                ),
             ),
         });
     };
@@ -71,6 +100,8 @@ pub(super) fn disturbances(evidence: &Evidence) -> Vec<Disturbance> {
         sentence,
     }));
     all.extend(flush(evidence));
+    all.extend(heat(evidence));
+    all.extend(slow_member(evidence));
     all.retain(|one| one.gain >= MIN_GAIN);
     all.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     all
@@ -102,9 +133,9 @@ fn flush(evidence: &Evidence) -> Option<Disturbance> {
         gain: share / (1.0 - share).max(1e-9),
         sentence: format!(
             "{} syncs took {} each, which is {} of the time of the queue.",
-            count(sync.n),
-            duration(sync.mean),
-            percent(100.0 * share),
+            evidence.figures.count("syncs", sync.n),
+            evidence.figures.duration("sync_ns", sync.mean),
+            evidence.figures.percent("sync_share", share),
         ),
     })
 }
@@ -117,6 +148,117 @@ fn wait_in_writes_only(evidence: &Evidence) -> bool {
     deeper_probe(evidence, evidence.effective_depth()).is_some_and(|probe| {
         gains_nothing && probe.mean_ns > MIN_GROWTH_OF_WAITING_WRITES * mean_ns
     })
+}
+
+/// The share of the rate of its best quarter that a run loses because its target was hot; `None` where the target reported no heat, or no
+/// interval shows the rate without it.
+pub(super) fn share_lost_to_heat(evidence: &Evidence) -> Option<f64> {
+    evidence.parts.throttled?;
+    let mut counts = counts_of_whole_intervals(evidence);
+    // Standstills have a share of their own.
+    counts.retain(|ios| *ios > 0.0);
+    if counts.len() < MIN_INTERVALS_OF_HEAT {
+        return None;
+    }
+    let mean = counts.iter().sum::<f64>() / counts.len() as f64;
+    counts.sort_by(|a, b| b.total_cmp(a));
+    counts.truncate(counts.len() / 4);
+    let (best, least) = (median(counts.clone())?, counts.last().copied()?);
+    // Counts vary by their root, or less.
+    let by_spread = SPREADS_OF_BEST_QUARTER * (best - least);
+    let by_chance = (STANDARD_DEVIATIONS_OF_BEST_QUARTER * best.sqrt()).min(by_spread);
+    let cool = best - by_chance;
+    let lost = 1.0 - mean / cool.max(1e-9);
+    (lost / (1.0 - lost).max(1e-9) >= MIN_GAIN).then_some(lost)
+}
+
+/// How long a device was slowed down, as a phrase. Devices count whole seconds.
+fn throttled_time(evidence: &Evidence, seconds: u64) -> String {
+    match seconds {
+        0 => "for less than a second".to_owned(),
+        _ => {
+            let time = evidence
+                .figures
+                .duration("throttled_ns", seconds as f64 * 1e9);
+            format!("for {time}")
+        }
+    }
+}
+
+/// A target that slowed itself down because it was hot, and how much that took of the rate.
+fn heat(evidence: &Evidence) -> Option<Disturbance> {
+    let lost = share_lost_to_heat(evidence)?;
+    let (device, seconds) = evidence.parts.throttled?;
+    let mean = evidence.entry().little.iops;
+    Some(Disturbance {
+        cause: LimitCause::Heat,
+        gain: lost / (1.0 - lost).max(1e-9),
+        sentence: format!(
+            "{device} was hot and slowed itself down {} since the run began: about {} per second in the best quarter of the run, {} on \
+             average.",
+            throttled_time(evidence, seconds),
+            evidence
+                .figures
+                .rate("cool_iops", mean / (1.0 - lost).max(1e-9)),
+            evidence.figures.rate("iops", mean),
+        ),
+    })
+}
+
+/// A member of an array that is slower than the others, and what the run would gain if it were as fast.
+fn slow_member(evidence: &Evidence) -> Option<Disturbance> {
+    let members = &evidence.parts.members;
+    let slowest = members
+        .iter()
+        .max_by(|a, b| a.mean_ns.total_cmp(&b.mean_ns))?;
+    let others: Vec<&ArrayMember> = members
+        .iter()
+        .filter(|one| one.name != slowest.name)
+        .collect();
+    let usual_ns = median(others.iter().map(|one| one.mean_ns).collect())?;
+    let has_ios = members.iter().all(|one| one.ios >= MIN_IOS_OF_MEMBER);
+    if !has_ios || others.len() < 2 || slowest.mean_ns < MIN_RATIO_OF_SLOW_MEMBER * usual_ns {
+        return None;
+    }
+    // Without it, an I/O takes what the others take, once or for the reads and the writes of a parity.
+    let without_ns = target_parts::requests_in_turn(evidence) * usual_ns;
+    let mut gain = evidence.entry().little.mean_ns / without_ns.max(1.0);
+    // Queues of equal members differ as well, by chance and for long: then the others wait too, and are as busy.
+    let alone = ios_alone(evidence, evidence.effective_depth());
+    let others_wait =
+        alone.is_none_or(|alone| without_ns > MAX_RESPONSE_OF_IDLE_TARGET * alone.mean_ns);
+    if others_wait && slowest.mean_ns < MAX_RATIO_OF_EQUAL_MEMBERS * usual_ns {
+        let busiest = others.iter().map(|one| one.busy_share).fold(0.0, f64::max);
+        gain = gain.min(slowest.busy_share / busiest.max(1e-9));
+    }
+    Some(Disturbance {
+        cause: LimitCause::SlowMember,
+        gain: gain - 1.0,
+        sentence: format!(
+            "The member {} of the array takes {} for a request, and the others {}.",
+            slowest.name,
+            evidence.figures.duration("slow_member_ns", slowest.mean_ns),
+            evidence.figures.duration("other_members_ns", usual_ns),
+        ),
+    })
+}
+
+/// Says that a target was hot where no interval of the run shows what it does when it is not.
+pub(super) fn add_heat_without_rate(evidence: &Evidence, diagnosis: &mut Diagnosis) {
+    let Some((device, seconds)) = evidence.parts.throttled else {
+        return;
+    };
+    if share_lost_to_heat(evidence).is_some() || diagnosis.cause == LimitCause::NotKnown {
+        return;
+    }
+    if diagnosis.certainty == Certainty::Fact {
+        diagnosis.certainty = Certainty::Likely;
+        diagnosis.settled_by = Some("the same run after the device has cooled down".to_owned());
+    }
+    diagnosis.sentences.push(format!(
+        "{device} was hot and slowed itself down {} since the run began; the run does not show its rate without that.",
+        throttled_time(evidence, seconds),
+    ));
 }
 
 /// Adds another program that uses the target to a cause of the plan.
@@ -141,7 +283,7 @@ fn neighbour(evidence: &Evidence) -> Option<String> {
     (foreign >= MIN_GAIN).then(|| {
         format!(
             "The device did {} other I/Os for each of this run: of another program, or of the file system.",
-            rate(foreign)
+            evidence.figures.rate("foreign_per_own_io", foreign)
         )
     })
 }
@@ -267,7 +409,7 @@ pub(super) fn add_disturbances(
             && comes_first(evidence, diagnosis.cause, gain_of_first, one)
         {
             let others = std::mem::take(diagnosis);
-            *diagnosis = likely(one.cause, one.sentence.clone(), "the same run without it");
+            *diagnosis = likely(one.cause, one.sentence.clone(), one.settled_by());
             let sentences = others.sentences.into_iter();
             diagnosis.sentences.extend(match others.cause {
                 LimitCause::NotKnown => sentences.collect(),
@@ -331,9 +473,15 @@ pub(super) fn of_open_loop(evidence: &Evidence) -> Option<Diagnosis> {
         cause,
         format!(
             "I/Os waited {} on average before they were sent, most of it because {what} for {} of {}.",
-            duration(waited_s * 1e9 / summary.n.max(1) as f64),
-            duration(total(&spans).get() as f64),
-            duration(to.saturating_sub(from).get() as f64),
+            evidence
+                .figures
+                .duration("waited_ns", waited_s * 1e9 / summary.n.max(1) as f64),
+            evidence
+                .figures
+                .duration("lost_ns", total(&spans).get() as f64),
+            evidence
+                .figures
+                .duration("run_ns", to.saturating_sub(from).get() as f64),
         ),
         "the same run without that",
     ))

@@ -7,6 +7,7 @@
 
 mod ceiling;
 mod disturbance;
+mod figure_log;
 mod queue;
 mod shares;
 mod target_parts;
@@ -17,14 +18,14 @@ use fathom_model::{
 
 use crate::catalogue::explain;
 use crate::detectors::{EntryContext, host_busy};
-use crate::figures::{bytes, count, duration, percent, rate};
 use crate::job_summary::is_open_loop;
 use crate::members::Member;
 use crate::summary_sentences::{concerns, user_latency};
 
 use self::disturbance::disturbances;
+pub(crate) use self::figure_log::FigureLog;
 use self::queue::{closed_loop, probed_rate};
-pub(crate) use self::target_parts::{TargetParts, are_split};
+pub(crate) use self::target_parts::{ArrayMember, TargetParts, are_split};
 
 /// Above this share of the generator's maximum rate, its limit and the target's cannot be distinguished.
 pub(crate) const NEAR_CEILING_SHARE: f64 = 0.85;
@@ -80,6 +81,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) probes: &'a [DepthProbe],
     /// One request at a time, and half of one, where its I/Os are split.
     pub(crate) size_probes: &'a [DepthProbe],
+    /// The figures that the sentences say.
+    pub(crate) figures: FigureLog,
 }
 
 impl Evidence<'_> {
@@ -126,9 +129,11 @@ pub(crate) fn diagnose(evidence: &Evidence) -> Diagnosis {
         _ => {
             let gain = queue::gain_of_first_cause(evidence, diagnosis.cause);
             disturbance::add_disturbances(evidence, &mut diagnosis, gain, &disturbances(evidence));
+            disturbance::add_heat_without_rate(evidence, &mut diagnosis);
         }
     }
     state_certainty(&mut diagnosis);
+    diagnosis.figures = evidence.figures.take();
     shares::add(evidence, &mut diagnosis);
     diagnosis
 }
@@ -180,7 +185,7 @@ fn null_engine(evidence: &Evidence) -> Option<Diagnosis> {
     if !evidence.members().all(Member::is_null) || evidence.is_open_loop() {
         return None;
     }
-    let iops = rate(evidence.entry().little.iops);
+    let iops = evidence.figures.rate("iops", evidence.entry().little.iops);
     Some(fact(
         LimitCause::Program,
         format!(
@@ -222,11 +227,16 @@ fn kept_up_rate(evidence: &Evidence) -> Option<Diagnosis> {
         return None;
     }
     let sent = match unsent {
-        0 => format!("all {} I/Os were sent", count(planned)),
+        0 => format!(
+            "all {} I/Os were sent",
+            evidence.figures.count("planned_ios", planned)
+        ),
         _ => format!(
             "{} of {} I/Os were sent, the others were due when the run ended",
-            count(planned.saturating_sub(unsent)),
-            count(planned)
+            evidence
+                .figures
+                .count("sent_ios", planned.saturating_sub(unsent)),
+            evidence.figures.count("planned_ios", planned)
         ),
     };
     let target = if evidence.members().all(Member::is_null) {
@@ -239,7 +249,7 @@ fn kept_up_rate(evidence: &Evidence) -> Option<Diagnosis> {
         format!(
             "The planned load is the limit ({}), and {target} keeps up: {sent}, and {} of the response time is service time.",
             planned_load(entry),
-            duration(service),
+            evidence.figures.duration("service_ns", service),
         ),
     );
     let in_flight = entry.little.in_flight;
@@ -251,7 +261,7 @@ fn kept_up_rate(evidence: &Evidence) -> Option<Diagnosis> {
         diagnosis.settled_by = Some("the same load at half the rate".to_owned());
         diagnosis.evidence_against = vec![format!(
             "{} are in flight on average, so that some of that time may be waiting for others in the target",
-            rate(in_flight)
+            evidence.figures.rate("in_flight", in_flight)
         )];
     }
     if target_parts::transfer_share(evidence) > MAX_WAITED_SHARE {
@@ -291,10 +301,14 @@ fn control_group(evidence: &Evidence) -> Option<Diagnosis> {
     };
     let kind = if limit.reads { "reads" } else { "writes" };
     let (figure, share) = if limit.ios {
-        let unit = format!("{} {kind} per second", count(limit.per_second));
+        let allowed = evidence.figures.count("limit_iops", limit.per_second);
+        let unit = format!("{allowed} {kind} per second");
         (unit, reached(limit) / limit.per_second as f64)
     } else {
-        let unit = format!("{} of {kind} per second", bytes(limit.per_second));
+        let allowed = evidence
+            .figures
+            .bytes("limit_bytes_per_s", limit.per_second);
+        let unit = format!("{allowed} of {kind} per second");
         (unit, reached(limit) / limit.per_second as f64)
     };
     if let Some(balanced) = balanced_limits(evidence, || {
@@ -310,7 +324,7 @@ fn control_group(evidence: &Evidence) -> Option<Diagnosis> {
         "A control group of this process is {}the limit: it allows {figure} on {}, and the run reached {} of that.",
         if is_held { "" } else { "probably " },
         limit.disk,
-        percent(100.0 * share),
+        evidence.figures.percent("share_of_limit", share),
     );
     // What the target would do without the limit was not measured: it may be little more.
     Some(likely(LimitCause::ControlGroup, sentence, OUTSIDE_OF_GROUP))
@@ -326,9 +340,11 @@ fn balanced_limits(evidence: &Evidence, limit: impl FnOnce() -> String) -> Optio
         sentences: vec![format!(
             "{}, and {} in flight reach {} per second at most: neither a higher limit nor more in flight alone gains {}.",
             limit(),
-            rate(evidence.effective_depth()),
-            rate(bound * queue::usual_rate(evidence)),
-            percent(100.0 * disturbance::MIN_GAIN),
+            evidence.figures.rate("depth", evidence.effective_depth()),
+            evidence
+                .figures
+                .rate("bound_iops", bound * queue::usual_rate(evidence)),
+            evidence.figures.percent("min_gain", disturbance::MIN_GAIN),
         )],
         settled_by: Some(format!(
             "the same load without that limit and with iodepth={}",
@@ -359,11 +375,13 @@ fn nearly_reached_limit(evidence: &Evidence) -> Option<Diagnosis> {
         format!(
             "A control group of this process is probably the limit: it allows {} per second on {}, the run reached {} of that, and {} in \
              flight reach {}.",
-            count(limit.per_second),
+            evidence.figures.count("limit_iops", limit.per_second),
             limit.disk,
-            percent(100.0 * iops / limit.per_second as f64),
-            deeper.depth,
-            rate(deeper.iops),
+            evidence
+                .figures
+                .percent("share_of_limit", iops / limit.per_second as f64),
+            evidence.figures.count("deeper_depth", deeper.depth.into()),
+            evidence.figures.rate("deeper_iops", deeper.iops),
         ),
         OUTSIDE_OF_GROUP,
     ))
@@ -383,9 +401,11 @@ fn control_group_near_even_rate(evidence: &Evidence) -> Option<Diagnosis> {
         format!(
             "A control group of this process is probably the limit: it allows {} per second on {}, and the run reached {} of that at a rate that \
              does not vary.",
-            count(limit.per_second),
+            evidence.figures.count("limit_iops", limit.per_second),
             limit.disk,
-            percent(100.0 * iops / limit.per_second as f64),
+            evidence
+                .figures
+                .percent("share_of_limit", iops / limit.per_second as f64),
         ),
         OUTSIDE_OF_GROUP,
     ))
@@ -405,9 +425,11 @@ fn think_time(evidence: &Evidence) -> Option<Diagnosis> {
         LimitCause::ThinkTime,
         format!(
             "The planned pauses are the limit (thinktime={}): on average {} of {} I/Os are in flight, because the jobs pause.",
-            duration(think.time.get() as f64),
-            rate(little.in_flight),
-            rate(depth),
+            evidence
+                .figures
+                .duration("think_ns", think.time.get() as f64),
+            evidence.figures.rate("in_flight", little.in_flight),
+            evidence.figures.rate("depth", depth),
         ),
     );
     let takes_longer = little.mean_ns > think.time.get() as f64;
@@ -430,8 +452,10 @@ fn generator(evidence: &Evidence) -> Option<Diagnosis> {
         format!(
             "This program is probably the limit: the same plan reaches {} I/Os per second on a target that answers at once, and {} of \
              that was used; with numjobs=2 the rate rises if that is so.",
-            rate(ceiling),
-            percent(100.0 * entry.little.iops / ceiling),
+            evidence.figures.rate("program_iops", ceiling),
+            evidence
+                .figures
+                .percent("share_of_program", entry.little.iops / ceiling),
         ),
         "the same load with numjobs=2",
     ))
@@ -526,8 +550,8 @@ fn missed_rate(evidence: &Evidence) -> Option<Diagnosis> {
         0 => String::new(),
         unsent => format!(
             ", and {} of {} I/Os were never sent",
-            count(unsent),
-            count(entry.counts.planned)
+            evidence.figures.count("unsent_ios", unsent),
+            evidence.figures.count("planned_ios", entry.counts.planned)
         ),
     };
     if let Some(diagnosis) = probed_rate(evidence) {
@@ -537,10 +561,10 @@ fn missed_rate(evidence: &Evidence) -> Option<Diagnosis> {
         sentences: vec![format!(
             "Not reached: {} of {}; an I/O waits {} on average before it is sent{unsent}. One run does not tell whether the target or \
              iodepth={} is the limit; a run with twice the iodepth does.",
-            rate(entry.little.iops),
+            evidence.figures.rate("iops", entry.little.iops),
             planned_load(entry),
-            duration(waited),
-            entry.depth,
+            evidence.figures.duration("waited_ns", waited),
+            evidence.figures.count("depth", entry.depth.into()),
         )],
         settled_by: Some(format!("the same load with iodepth={}", entry.depth * 2)),
         ..Diagnosis::default()

@@ -6,13 +6,15 @@ use super::ceiling::{
     MIN_INTERVALS_OF_USUAL_RATE, RateShape, ceiling, error_of_served, ios_alone, is_at_ceiling,
     of_run, rate_shape, served_at_once, takes_equal_times, time_alone,
 };
-use super::disturbance::{MIN_GAIN, flush_share, is_used_up_beside_own_rate, stalls, stops, total};
+use super::disturbance::{
+    MIN_GAIN, flush_share, is_used_up_beside_own_rate, share_lost_to_heat, stalls, stops, total,
+};
 use super::target_parts;
 use super::{
     Evidence, REACHED_LIMIT_SHARE, balanced_limits, control_group_near_even_rate, fact, likely,
     planned_load,
 };
-use crate::figures::{count, duration, percent, rate};
+use crate::figures::{count, duration, rate};
 use crate::members::Member;
 use crate::summary_sentences::closed_latency;
 
@@ -71,7 +73,7 @@ pub(super) fn closed_loop(evidence: &Evidence) -> Diagnosis {
     target_parts::refine(evidence, &mut diagnosis);
     if diagnosis.cause == LimitCause::Ceiling
         && let Some(balanced) = balanced_limits(evidence, || {
-            let usual = rate(usual_rate(evidence));
+            let usual = evidence.figures.rate("iops", usual_rate(evidence));
             format!("The rate may be that of a ceiling of {usual} per second")
         })
     {
@@ -80,7 +82,7 @@ pub(super) fn closed_loop(evidence: &Evidence) -> Diagnosis {
     if let Some((engine, ignored)) = evidence.ignored_depth() {
         diagnosis.sentences.insert(
             0,
-            format!("{engine} ignores iodepth={ignored}: each job has 1 I/O in flight."),
+            format!("{engine} ignores iodepth={ignored}: each job has one I/O in flight."),
         );
     }
     diagnosis
@@ -98,15 +100,19 @@ fn from_one_depth(evidence: &Evidence, depth: f64, mean: f64) -> Diagnosis {
             format!(
                 "One I/O at a time: {} per second at {} each. One depth does not tell what more in flight would reach; a run with \
                  {option}=2 and one with {option}=8 do.",
-                rate(little.iops),
-                duration(mean),
+                evidence.figures.rate("iops", little.iops),
+                evidence.figures.duration("mean_ns", mean),
             ),
             format!("the same load with {option}=2 and {option}=8"),
         )
     } else {
         let jobs = evidence.entry().members.max(1);
         let of_jobs = if jobs > 1 {
-            format!(" ({jobs} jobs of depth {})", rate(depth / f64::from(jobs)))
+            let of_each = evidence
+                .figures
+                .rate("depth_of_job", depth / f64::from(jobs));
+            let jobs = evidence.figures.count("jobs", jobs.into());
+            format!(" ({jobs} jobs of depth {of_each})")
         } else {
             String::new()
         };
@@ -114,8 +120,8 @@ fn from_one_depth(evidence: &Evidence, depth: f64, mean: f64) -> Diagnosis {
             format!(
                 "With {} in flight{of_jobs} an I/O takes {}. One depth does not tell whether the queue depth or the target is the limit; a run \
                  with {option}={half} and one with {option}={double} do.",
-                rate(depth),
-                duration(mean),
+                evidence.figures.rate("depth", depth),
+                evidence.figures.duration("mean_ns", mean),
             ),
             format!("the same load with {option}={half} and {option}={double}"),
         )
@@ -139,7 +145,12 @@ fn other_depths(evidence: &Evidence, depth: f64) -> (&'static str, String, Strin
     } else {
         ("iodepth", (depth / jobs).max(1.0))
     };
-    (option, rate((each / 2.0).ceil().max(1.0)), rate(each * 2.0))
+    let half = (each / 2.0).ceil().max(1.0);
+    (
+        option,
+        evidence.figures.rate("half_depth", half),
+        evidence.figures.rate("double_depth", each * 2.0),
+    )
 }
 
 /// What one depth tells of a target that takes the same time for each I/O: how many it has in service, from the first I/O, which found an
@@ -150,13 +161,13 @@ fn from_even_rate(evidence: &Evidence, depth: f64, mean: f64) -> Option<Diagnosi
     let shape = rate_shape(evidence, depth, usual, None);
     let figures = format!(
         "{} in flight reach {} per second at {} each",
-        rate(depth),
-        rate(usual),
-        duration(mean)
+        evidence.figures.rate("depth", depth),
+        evidence.figures.rate("iops", usual),
+        evidence.figures.duration("mean_ns", mean)
     );
     if matches!(shape, RateShape::Ceiling) {
         let figures = format!(", because the rate does not vary, as one that is set: {figures}");
-        return Some(ceiling(usual, &figures));
+        return Some(ceiling(evidence, usual, &figures));
     }
     if depth < 2.0 {
         return None;
@@ -182,11 +193,15 @@ fn from_even_rate(evidence: &Evidence, depth: f64, mean: f64) -> Option<Diagnosi
             format!(
                 "The target is probably the limit: {figures}, and the first one, which found an empty queue, took {}, so that {} in \
                  service at a time.",
-                duration(served / usual.max(1e-9) * 1e9),
-                if served < 1.5 {
-                    "1 is".to_owned()
-                } else {
-                    format!("{} are", rate(served.round()))
+                evidence
+                    .figures
+                    .duration("first_ns", served / usual.max(1e-9) * 1e9),
+                match evidence
+                    .figures
+                    .rate("served_at_once", served.round().max(1.0))
+                {
+                    one if served < 1.5 => format!("{one} is"),
+                    several => format!("{several} are"),
                 },
             ),
         )
@@ -276,22 +291,49 @@ fn depths_as_text(evidence: &Evidence, depth: f64, usual: f64, deeper: &DepthPro
     let mut probes = counted_probes(evidence);
     let alone = probes.find(|probe| probe.depth == 1 && depth > 1.0);
     let alone_text = alone.map_or(String::new(), |probe| {
-        format!("; alone, an I/O takes {}", duration(probe.mean_ns))
+        let mean = evidence.figures.duration("alone_ns", probe.mean_ns);
+        format!("; alone, an I/O takes {mean}")
     });
     format!(
         "{} in flight reach {} per second at {} each, {} reach {} at {}{alone_text}",
-        rate(depth),
-        rate(usual),
-        duration(evidence.entry().little.mean_ns),
-        deeper.depth,
-        rate(deeper.iops),
-        duration(deeper.mean_ns),
+        evidence.figures.rate("depth", depth),
+        evidence.figures.rate("iops", usual),
+        evidence
+            .figures
+            .duration("mean_ns", evidence.entry().little.mean_ns),
+        evidence.figures.count("deeper_depth", deeper.depth.into()),
+        evidence.figures.rate("deeper_iops", deeper.iops),
+        evidence.figures.duration("deeper_ns", deeper.mean_ns),
     )
 }
 
-/// By which share the rate would be higher without the first cause: with twice the depth, or with a target of twice the servers. Where as
-/// many I/Os are in flight as the target serves at once, neither gains anything alone.
+/// By which share the rate would be higher without the first cause.
 pub(super) fn gain_of_first_cause(evidence: &Evidence, cause: LimitCause) -> f64 {
+    let gain = gain_by_probes(evidence, cause);
+    let is_of_target = matches!(
+        cause,
+        LimitCause::Ceiling
+            | LimitCause::ControlGroup
+            | LimitCause::Knee
+            | LimitCause::Target
+            | LimitCause::TooDeep
+    );
+    match share_lost_to_heat(evidence) {
+        Some(lost) if is_of_target => gain.min(gain_without_heat(evidence, lost)),
+        _ => gain,
+    }
+}
+
+/// By which share the rate could be higher than that of the time without heat, at most: the fastest I/Os are of that time too.
+fn gain_without_heat(evidence: &Evidence, lost: f64) -> f64 {
+    let min_ns = evidence.entry().directions[evidence.main].clat.min as f64;
+    let cool = evidence.entry().little.iops / (1.0 - lost).max(1e-9);
+    (evidence.effective_depth() * 1e9 / min_ns.max(1.0) / cool.max(1e-9) - 1.0).max(0.0)
+}
+
+/// By which share the rate would be higher with twice the depth, or with a target of twice the servers. Where as many I/Os are in flight as
+/// the target serves at once, neither gains anything alone.
+fn gain_by_probes(evidence: &Evidence, cause: LimitCause) -> f64 {
     let depth = evidence.effective_depth();
     if cause == LimitCause::ThinkTime {
         // Without the pauses, the queue is full.
@@ -304,6 +346,9 @@ pub(super) fn gain_of_first_cause(evidence: &Evidence, cause: LimitCause) -> f64
     ) {
         // Without the limit, the target or the depth is the next one. What the depth allows is known.
         return (bound_of_depth(evidence) - 1.0).clamp(0.0, 1.0);
+    }
+    if cause == LimitCause::RaidWritePenalty {
+        return target_parts::gain_without_parity(evidence, bound_of_depth(evidence));
     }
     let Some(deeper) = deeper_probe(evidence, depth) else {
         return 1.0;
@@ -372,7 +417,7 @@ fn buffered_target(evidence: &Evidence, depth: f64) -> Option<Diagnosis> {
             LimitCause::Target,
             format!(
                 "The target is probably the limit, because one write at a time reaches {} per second as well: {both}.",
-                rate(alone.iops)
+                evidence.figures.rate("alone_iops", alone.iops)
             ),
             "the same load with a longer runtime",
         );
@@ -393,8 +438,8 @@ fn full_buffer(evidence: &Evidence) -> Option<Diagnosis> {
             format!(
                 "The target is probably the limit: one in ten writes takes {} or less and the mean is {}, as where a buffer takes some at \
                  once and the others wait until it has room.",
-                duration(run.p10_ns),
-                duration(mean_ns)
+                evidence.figures.duration("p10_ns", run.p10_ns),
+                evidence.figures.duration("mean_ns", mean_ns)
             ),
             &format!("the same load with {option}={double} and a longer runtime"),
         )
@@ -456,6 +501,7 @@ fn by_growth(evidence: &Evidence, deeper: &DepthProbe, growth: f64, both: &str) 
         && bound_of_depth(evidence) > growth
     {
         ceiling(
+            evidence,
             deeper.iops,
             &format!(
                 ", because twice the depth completes I/Os more evenly than a target whose service times vary: {both}"
@@ -464,6 +510,7 @@ fn by_growth(evidence: &Evidence, deeper: &DepthProbe, growth: f64, both: &str) 
     } else if let Some(gain) = used_up.filter(|_| !gains_more_than_target(evidence, deeper, growth))
     {
         target_or_ceiling(
+            evidence,
             rate_shape(evidence, depth, usual, Some(deeper)),
             // Below a ceiling that only twice the depth reaches, the rate of the run is not that of the ceiling.
             if growth >= 1.0 + MIN_GAIN {
@@ -479,7 +526,7 @@ fn by_growth(evidence: &Evidence, deeper: &DepthProbe, growth: f64, both: &str) 
             LimitCause::Knee,
             format!(
                 "This depth is near the knee, more in flight gain {}: {both}.",
-                percent(100.0 * (growth - 1.0))
+                evidence.figures.percent("gain_of_depth", growth - 1.0)
             ),
         )
     }
@@ -490,7 +537,7 @@ fn gain_of_used_up_target(evidence: &Evidence, deeper: &DepthProbe, growth: f64)
     if growth < 1.0 + MIN_GAIN {
         Some("a deeper queue only adds waiting".to_owned())
     } else if growth <= MAX_GROWTH_OF_TARGET_LIMIT {
-        let gain = percent(100.0 * (growth - 1.0));
+        let gain = evidence.figures.percent("gain_of_depth", growth - 1.0);
         Some(format!("a deeper queue gains little ({gain})"))
     } else if is_used_up_beside_own_rate(evidence) {
         Some("more in flight do not raise what it does for all programs together".to_owned())
@@ -499,7 +546,7 @@ fn gain_of_used_up_target(evidence: &Evidence, deeper: &DepthProbe, growth: f64)
         (growth - error * growth <= MAX_GROWTH_OF_TARGET_LIMIT).then(|| {
             format!(
                 "what a deeper queue gains is within the error of its short measurement ({})",
-                percent(100.0 * error)
+                evidence.figures.percent("error_of_probe", error)
             )
         })
     }
@@ -522,10 +569,16 @@ fn gains_more_than_target(evidence: &Evidence, deeper: &DepthProbe, growth: f64)
 
 /// The diagnosis of a rate that twice the depth does not raise; `relation` says what the target has to do with it, and `figures` what was
 /// measured.
-fn target_or_ceiling(shape: RateShape, usual: f64, relation: &str, figures: &str) -> Diagnosis {
+fn target_or_ceiling(
+    evidence: &Evidence,
+    shape: RateShape,
+    usual: f64,
+    relation: &str,
+    figures: &str,
+) -> Diagnosis {
     let text = |or: &str| format!("The target{or} {relation}{figures}.");
     match shape {
-        RateShape::Ceiling => ceiling(usual, figures),
+        RateShape::Ceiling => ceiling(evidence, usual, figures),
         RateShape::Even => likely(
             LimitCause::Target,
             text(", or a ceiling of its volume,"),
@@ -630,15 +683,15 @@ pub(super) fn probed_rate(evidence: &Evidence) -> Option<Diagnosis> {
     let mut diagnosis = if let Some(probe) = sufficient {
         let figures = format!(
             ", and half of the depth suffices for its rate: {} in flight reach {} per second, {} reach {}",
-            rate(depth),
-            rate(usual),
-            probe.depth,
-            rate(probe.iops)
+            evidence.figures.rate("depth", depth),
+            evidence.figures.rate("iops", usual),
+            evidence.figures.count("half_depth", probe.depth.into()),
+            evidence.figures.rate("half_iops", probe.iops)
         );
-        target_or_ceiling(shape(), usual, &relation, &figures)
+        target_or_ceiling(evidence, shape(), usual, &relation, &figures)
     } else if growth <= between {
         let figures = format!(", a deeper queue only adds waiting: {both}");
-        target_or_ceiling(shape(), usual, &relation, &figures)
+        target_or_ceiling(evidence, shape(), usual, &relation, &figures)
     } else {
         fact(
             LimitCause::QueueDepth,

@@ -40,6 +40,8 @@ fn shares(evidence: &Evidence, cause: LimitCause) -> Vec<(LimitCause, f64)> {
         LimitCause::TargetStall,
         of_time(disturbance::stalls(evidence)),
     );
+    let heated = disturbance::share_lost_to_heat(evidence).unwrap_or(0.0);
+    let running = take(LimitCause::Heat, running * heated);
     let working = take(LimitCause::Flush, disturbance::flush_share(evidence));
     let depth = evidence.effective_depth().max(1.0);
     let mut pauses = evidence.members().filter(|m| m.job.pace.think.is_some());
@@ -61,6 +63,7 @@ fn shares(evidence: &Evidence, cause: LimitCause) -> Vec<(LimitCause, f64)> {
         | LimitCause::Link
         | LimitCause::RaidWritePenalty
         | LimitCause::GarbageCollection
+        | LimitCause::SlowMember
         | LimitCause::Splitting => cause,
         _ => LimitCause::Target,
     };

@@ -7,7 +7,7 @@ use super::queue::{
     bound_of_depth, counts_of_whole_intervals, gain_of_twice_the_depth, median, usual_rate,
 };
 use super::{Evidence, disturbance};
-use crate::figures::{bytes, percent, rate};
+use crate::figures::{percent, rate};
 
 /// A link carries this share of its rate as data: packet headers and commands take the rest.
 const MIN_SHARE_OF_FULL_LINK: f64 = 0.9;
@@ -34,8 +34,19 @@ const UNTIL_STEADY: &str =
 const ONE_REQUEST: &str =
     "the same load with a block size of one request, or a larger max_sectors_kb";
 
+/// What a member of an array did during the run.
+pub(crate) struct ArrayMember<'a> {
+    /// Its kernel name.
+    pub(crate) name: &'a str,
+    /// Reads and writes.
+    pub(crate) ios: u64,
+    /// Mean response time.
+    pub(crate) mean_ns: f64,
+    /// Share of the time in which it had requests.
+    pub(crate) busy_share: f64,
+}
+
 /// What is known of the way to a target.
-#[derive(Clone, Copy)]
 pub(crate) struct TargetParts<'a> {
     /// The narrowest link.
     pub(crate) link: Option<&'a Link>,
@@ -43,6 +54,10 @@ pub(crate) struct TargetParts<'a> {
     pub(crate) array: Option<&'a ArrayFacts>,
     /// Requests that the device got for each I/O.
     pub(crate) requests_per_io: f64,
+    /// The members of that array, where they are known.
+    pub(crate) members: Vec<ArrayMember<'a>>,
+    /// The device that its thermal management slowed down, and for how many seconds.
+    pub(crate) throttled: Option<(&'a str, u64)>,
 }
 
 /// Says why the target is the limit where that is known. None of it is a fact: what the target does otherwise was not measured.
@@ -145,8 +160,8 @@ fn full_link(evidence: &Evidence) -> Option<Reason> {
                 LimitCause::Link,
                 format!(
                     "The link is probably the limit: it carries {}/s, and the run moved {} of that.",
-                    bytes(link.now.bytes_per_s),
-                    percent(100.0 * share)
+                    evidence.figures.bytes("link_bytes_per_s", link.now.bytes_per_s),
+                    evidence.figures.percent("share_of_link", share)
                 ),
                 "the same load with another block size: the bytes per second stay the same",
             )
@@ -177,21 +192,42 @@ fn link_of_response(evidence: &Evidence) -> Option<Reason> {
             LimitCause::Link,
             format!(
                 "The link is probably the limit: the bytes of an I/O need {} of its time to cross it.",
-                percent(100.0 * share.min(1.0))
+                evidence.figures.percent("share_on_link", share.min(1.0))
             ),
             "the same load with another block size",
         )
     })
 }
 
+/// I/Os of the members of an array with parity for each write of a part of a stripe, at most.
+fn ios_per_write(array: &ArrayFacts) -> Option<u32> {
+    match array.kind.as_str() {
+        "raid4" | "raid5" => Some(4),
+        "raid6" => Some(6),
+        _ => None,
+    }
+}
+
+/// Requests to members that follow each other for an I/O: a write of a part of a stripe with parity reads before it writes.
+pub(super) fn requests_in_turn(evidence: &Evidence) -> f64 {
+    let has_parity = evidence.parts.array.and_then(ios_per_write).is_some();
+    match evidence.main == Direction::Write && has_parity {
+        true => 2.0,
+        false => 1.0,
+    }
+}
+
+/// By which share the rate of such writes would be higher without parity, if N in flight reach so many times the rate of the run at most: a
+/// write takes half of the time without the reads before it, and a used-up target does one I/O in place of several.
+pub(super) fn gain_without_parity(evidence: &Evidence, bound: f64) -> f64 {
+    let ios_per_write = evidence.parts.array.and_then(ios_per_write).unwrap_or(1);
+    (2.0 * bound - 1.0).clamp(0.0, f64::from(ios_per_write - 1))
+}
+
 /// Writes that change a part of a stripe with parity: data and parities are read, then written.
 fn raid_write_penalty(evidence: &Evidence) -> Option<Reason> {
     let array = evidence.parts.array?;
-    let ios_per_write = match array.kind.as_str() {
-        "raid4" | "raid5" => 4,
-        "raid6" => 6,
-        _ => return None,
-    };
+    let ios_per_write = ios_per_write(array)?;
     let summary = &evidence.entry().directions[evidence.main];
     let size = summary.bytes as f64 / summary.ios.max(1) as f64;
     let is_part = array.chunk.is_none_or(|chunk| size <= chunk.get() as f64);
@@ -201,8 +237,8 @@ fn raid_write_penalty(evidence: &Evidence) -> Option<Reason> {
             format!(
                 "The target is probably the limit because of its parity: {} of {} members does up to {ios_per_write} I/Os for each write of {}.",
                 array.kind,
-                array.members,
-                bytes(size as u64)
+                evidence.figures.count("members", array.members.into()),
+                evidence.figures.bytes("write_bytes", size as u64)
             ),
             "the same load with full stripes",
         )
@@ -268,7 +304,7 @@ fn splitting(evidence: &Evidence, cause: LimitCause) -> Option<Reason> {
             LimitCause::Splitting,
             format!(
                 "The target is probably the limit because the kernel splits each I/O: it gets {} requests for each.",
-                rate(requests)
+                evidence.figures.rate("requests_per_io", requests)
             ),
             ONE_REQUEST,
         )
@@ -278,7 +314,9 @@ fn splitting(evidence: &Evidence, cause: LimitCause) -> Option<Reason> {
 /// The best rate of the first quarter of a run that writes, and the usual one of the last quarter, if it fell by more than chance.
 fn fallen_rate(evidence: &Evidence) -> Option<(f64, f64)> {
     let counts = counts_of_whole_intervals(evidence);
-    if evidence.main != Direction::Write || counts.len() < MIN_INTERVALS_OF_FALL {
+    // Heat slows a drive down as well.
+    let is_throttled = evidence.parts.throttled.is_some();
+    if evidence.main != Direction::Write || is_throttled || counts.len() < MIN_INTERVALS_OF_FALL {
         return None;
     }
     let quarter = counts.len() / 4;
@@ -303,7 +341,7 @@ fn garbage_collection(evidence: &Evidence) -> Option<Reason> {
             LimitCause::GarbageCollection,
             format!(
                 "The target is probably the limit because it collects garbage: of the best rate of the first quarter of the run, the last one has {}.",
-                percent(100.0 * last / best)
+                evidence.figures.percent("last_of_best_rate", last / best)
             ),
             UNTIL_STEADY,
         )

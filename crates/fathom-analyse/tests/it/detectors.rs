@@ -462,6 +462,45 @@ fn reads_of_others_below_a_stacked_device_do_not_hide_the_page_cache() {
     assert!(!findings(&r).findings.iter().any(|f| f.code == "PAGE_CACHE"));
 }
 
+/// Regression 1488: the reads that an array with parity makes before its writes were those of another program.
+#[test]
+fn what_an_array_does_at_its_members_is_not_foreign() {
+    let mut r = clean();
+    let reads = r.jobs[0].directions[Direction::Read].counts.ok;
+    let bytes = r.jobs[0].directions[Direction::Read].counts.bytes_ok;
+    r.disks = vec![
+        disk("md0", (bytes, reads), (0, 0)),
+        disk("sda", (2 * bytes, 2 * reads), (2 * bytes, 2 * reads)),
+    ];
+    let part = |name: &str, parent, kind: Option<&str>| DeviceRecording {
+        parent,
+        before: DeviceFacts {
+            name: name.to_owned(),
+            array: kind.map(|kind| ArrayFacts {
+                kind: kind.to_owned(),
+                members: 3,
+                ..ArrayFacts::default()
+            }),
+            ..DeviceFacts::default()
+        },
+        ..DeviceRecording::default()
+    };
+    let target = |kind| TargetRecording {
+        path: "/dev/md0".into(),
+        devices: vec![part("md0", None, Some(kind)), part("sda", Some(0), None)],
+        ..TargetRecording::default()
+    };
+    let is_found = |r: &Recording| {
+        let all = findings(r).findings;
+        all.iter().any(|found| found.code == "FOREIGN_IO")
+    };
+    r.targets = vec![target("raid5")];
+    assert!(!is_found(&r));
+    // What lies below a volume of LVM does the I/Os of other volumes too.
+    r.targets = vec![target("lvm")];
+    assert!(is_found(&r));
+}
+
 #[test]
 fn the_same_recording_gives_the_same_findings_byte_for_byte() {
     for w in faulty_runs() {

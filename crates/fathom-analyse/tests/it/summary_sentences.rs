@@ -195,7 +195,7 @@ fn the_depth_of_a_synchronous_engine_is_one() {
     let sentences = summary(&r);
     assert_eq!(
         sentences[1],
-        "psync ignores iodepth=8: each job has 1 I/O in flight."
+        "psync ignores iodepth=8: each job has one I/O in flight."
     );
     assert!(
         sentences[2].starts_with("One I/O at a time: 1,000 per second at 1.00 ms each."),

@@ -111,6 +111,15 @@ pub struct DeviceFacts {
     pub unread: Vec<String>,
 }
 
+impl DeviceFacts {
+    /// Whether it is a RAID of several members.
+    #[must_use]
+    pub fn is_raid(&self) -> bool {
+        let array = self.array.as_ref();
+        array.is_some_and(|array| array.kind.starts_with("raid"))
+    }
+}
+
 /// Identity that a device reports. Texts have no control characters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {

@@ -355,11 +355,16 @@ fn diagnosis(diagnosis: &Diagnosis) -> Object {
             .with("cause", cause.name())
             .with("share", *share)
     });
+    let figures = diagnosis
+        .figures
+        .iter()
+        .map(|(name, value)| Object::new().with("name", *name).with("value", *value));
     Object::new()
         .with("cause", diagnosis.cause.name())
         .with("certainty", diagnosis.certainty.name())
         .with("text", diagnosis.sentences.join(" "))
         .with("shares", shares.collect::<Tree>())
+        .with("figures", figures.collect::<Tree>())
         .with(
             "evidence_for",
             diagnosis.evidence_for.iter().collect::<Tree>(),

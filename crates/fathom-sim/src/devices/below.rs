@@ -1,5 +1,7 @@
 //! The device below another one, with the completions that it has reported.
 
+use fathom_model::DiskCounters;
+
 use crate::device::{DeviceSurvey, SimCompletion, SimDevice, SimRequest, SimTime};
 use crate::registry::Device;
 
@@ -23,6 +25,10 @@ impl Below {
 
     pub fn survey(&self) -> DeviceSurvey {
         self.device.survey()
+    }
+
+    pub fn member_counters(&self, now: SimTime) -> Vec<DiskCounters> {
+        self.device.member_counters(now)
     }
 
     pub fn next(&self) -> Option<SimTime> {
@@ -135,6 +141,10 @@ impl<L: Layer> SimDevice for Layered<L> {
 
     fn requests_added(&self) -> [u64; 4] {
         self.layer.requests_added()
+    }
+
+    fn member_counters(&self, now: SimTime) -> Vec<DiskCounters> {
+        self.port.below.member_counters(now)
     }
 
     fn submit(&mut self, now: SimTime, request: SimRequest) {

@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use fathom_model::{Bytes, Direction, Extent, Job, Plan};
 
-use super::disk::SECTOR_BYTES;
 use crate::device::{SimCompletion, SimOp, SimRequest, SimTime};
+use crate::disk_counts::SECTOR_BYTES;
 use crate::machine::{Event, EventKind, FileTree, Node};
 
 /// Bytes that are stored together.

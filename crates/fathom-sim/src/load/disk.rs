@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use fathom_model::DiskCounters;
 
 use super::contents::Fate;
-use super::windows::Windows;
+use super::disk_time::DiskTime;
 use super::world::{FOREIGN, id};
 use crate::agenda::{Agenda, earlier};
 use crate::device::{SimCompletion, SimOp, SimRequest, SimTime};
 use crate::devices::limit::Bucket;
+use crate::disk_counts::Counts;
 use crate::machine::{Event, EventKind, ForeignLoad, SimDisk};
 use crate::registry::Device;
 
@@ -17,15 +18,13 @@ const SECOND: f64 = 1e9;
 /// The response time of a request that the model completes at once, as a read of a page that was never written. Without it a closed loop
 /// would do any number of I/Os at one time, and never end.
 const MIN_RESPONSE_TIME: SimTime = 1000;
-/// The unit in which the kernel counts, and in which a device stores a write as a whole.
-pub(super) const SECTOR_BYTES: u64 = 512;
 
 /// A disk.
 pub(super) struct Disk {
     path: PathBuf,
     device: Device,
-    /// While it serves nothing; the device's own time then stands still.
-    stalls: Windows,
+    /// The device's own time.
+    time: DiskTime,
     /// What happens to single requests; most disks have none.
     effects: Option<Box<Effects>>,
     /// Requests that the device completed at once, at the time of their response.
@@ -41,17 +40,11 @@ impl Disk {
                 .iter()
                 .filter(|event| event.kind.disk() == Some(number))
         };
-        let stalls = own().filter(|event| {
-            matches!(
-                event.kind,
-                EventKind::DiskStalls { .. } | EventKind::DiskHangs { .. }
-            )
-        });
         let effects = Effects::new(own(), disk.device.capacity());
         Disk {
             path: disk.path,
             device: disk.device,
-            stalls: Windows::new(stalls),
+            time: DiskTime::new(own()),
             effects: effects.map(Box::new),
             completed_at_once: Agenda::default(),
             counts: Counts::default(),
@@ -74,10 +67,14 @@ impl Disk {
         counters
     }
 
+    /// What each member has done, if it is an array whose members the host knows.
+    pub fn member_counters(&self, now: SimTime) -> Vec<DiskCounters> {
+        self.device.member_counters(self.time.at(now))
+    }
+
     /// Whether it may have requests that it never completes.
     pub fn hangs(&self) -> bool {
-        self.stalls.end_at(SimTime::MAX - 1) == Some(SimTime::MAX)
-            || self.effects.as_ref().is_some_and(|effects| effects.hangs)
+        self.time.ends() || self.effects.as_ref().is_some_and(|effects| effects.hangs)
     }
 
     /// Accepts a request of the generator at `now`, to which it was advanced. Returns what becomes of the bytes of a write.
@@ -98,10 +95,10 @@ impl Disk {
     /// Gives a request to the device.
     fn pass_on(&mut self, now: SimTime, request: SimRequest) {
         self.counts.submitted(now, &request);
-        let time = self.device_time(now);
+        let time = self.time.at(now);
         self.device.submit(time, request);
         let is_due = self.device.next_event().is_some_and(|event| event <= time);
-        if is_due && self.stalls.end_at(now).is_none() {
+        if is_due && !self.time.stands_still(now) {
             self.delay_completions(now, time);
         }
     }
@@ -117,22 +114,17 @@ impl Disk {
         }
     }
 
-    /// The time of the device, which stands still while the disk stalls.
-    fn device_time(&self, now: SimTime) -> SimTime {
-        now - self.stalls.length_before(now)
-    }
-
     /// The time of the device's next event; none if it never comes.
     fn next_device_event(&self) -> Option<SimTime> {
         let event = self.device.next_event();
-        let at = event.map(|event| self.stalls.time_after(event));
+        let at = event.map(|event| self.time.time_of_machine(event));
         earlier(at, self.completed_at_once.next()).filter(|at| *at < SimTime::MAX)
     }
 
     /// The time of the next event.
     #[inline]
     pub fn next_event(&self) -> Option<SimTime> {
-        if self.effects.is_none() && self.stalls.is_empty() {
+        if self.effects.is_none() && self.time.is_that_of_machine() {
             return earlier(self.device.next_event(), self.completed_at_once.next());
         }
         let others = self.effects.as_ref().and_then(|effects| effects.next());
@@ -152,12 +144,12 @@ impl Disk {
     #[inline]
     fn advance_device(&mut self, now: SimTime, done: &mut Vec<SimCompletion>) {
         let first = done.len();
-        self.device.advance(self.device_time(now), done);
+        self.device.advance(self.time.at(now), done);
         while let Some((_, completion)) = self.completed_at_once.take(now) {
             done.push(completion);
         }
         for completion in &done[first..] {
-            self.counts.completed(now, completion.id);
+            self.counts.completed(now, id::op(completion.id));
         }
     }
 
@@ -174,7 +166,7 @@ impl Disk {
                 self.pass_on(at, request);
             }
         }
-        self.device.advance(self.device_time(now), done);
+        self.device.advance(self.time.at(now), done);
     }
 }
 
@@ -411,87 +403,5 @@ impl Foreign {
 
     fn stream(id: u64) -> usize {
         (id::slot(id) >> Self::NUMBER_BITS) as usize
-    }
-}
-
-/// What the kernel counts: /sys/block/DISK/stat.
-#[derive(Default)]
-struct Counts {
-    /// By [`SimOp`].
-    ops: [OpCounts; 4],
-    in_flight: u64,
-    /// Time with requests in flight.
-    busy: SimTime,
-    /// The time of the last change.
-    changed: SimTime,
-}
-
-#[derive(Clone, Copy, Default)]
-struct OpCounts {
-    ios: u64,
-    bytes: u64,
-    in_flight: u64,
-    /// Sum of the times in flight.
-    waited: SimTime,
-    changed: SimTime,
-}
-
-impl OpCounts {
-    fn waited(&self, now: SimTime) -> SimTime {
-        self.waited + self.in_flight * (now - self.changed)
-    }
-
-    fn change(&mut self, now: SimTime) {
-        self.waited = self.waited(now);
-        self.changed = now;
-    }
-}
-
-impl Counts {
-    fn busy(&self, now: SimTime) -> SimTime {
-        self.busy + (now - self.changed) * u64::from(self.in_flight > 0)
-    }
-
-    #[inline]
-    fn submitted(&mut self, now: SimTime, request: &SimRequest) {
-        (self.busy, self.changed) = (self.busy(now), now);
-        self.in_flight += 1;
-        let op = &mut self.ops[request.op as usize];
-        op.change(now);
-        op.in_flight += 1;
-        op.bytes += u64::from(request.bytes);
-    }
-
-    #[inline]
-    fn completed(&mut self, now: SimTime, id: u64) {
-        (self.busy, self.changed) = (self.busy(now), now);
-        self.in_flight = self.in_flight.saturating_sub(1);
-        let op = &mut self.ops[id::op(id)];
-        op.change(now);
-        op.in_flight = op.in_flight.saturating_sub(1);
-        op.ios += 1;
-    }
-
-    fn counters(&self, now: SimTime) -> DiskCounters {
-        const MILLISECOND: SimTime = 1_000_000;
-        let [read, write, trim, flush] = self.ops;
-        let ticks = |op: OpCounts| op.waited(now) / MILLISECOND;
-        let waited: SimTime = self.ops.iter().map(|op| op.waited(now)).sum();
-        DiskCounters {
-            read_ios: read.ios,
-            read_sectors: read.bytes / SECTOR_BYTES,
-            read_ticks: ticks(read),
-            write_ios: write.ios,
-            write_sectors: write.bytes / SECTOR_BYTES,
-            write_ticks: ticks(write),
-            in_flight: self.in_flight,
-            io_ticks: self.busy(now) / MILLISECOND,
-            time_in_queue: waited / MILLISECOND,
-            discard_ios: trim.ios,
-            discard_sectors: trim.bytes / SECTOR_BYTES,
-            flush_ios: flush.ios,
-            flush_ticks: ticks(flush),
-            ..DiskCounters::default()
-        }
     }
 }

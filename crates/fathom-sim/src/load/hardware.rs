@@ -214,6 +214,19 @@ impl Hardware {
         named.collect()
     }
 
+    /// Name and counters of the members of the disks that have a path, where they are arrays whose members the host knows.
+    pub fn member_counters(&self, now: SimTime) -> Vec<(String, DiskCounters)> {
+        let named = self
+            .disks
+            .iter()
+            .filter_map(|disk| Some((disk.name()?, disk)));
+        let members = named.flat_map(|(name, disk)| {
+            let members = disk.member_counters(now).into_iter().enumerate();
+            members.map(move |(number, counters)| (member_name(&name, number), counters))
+        });
+        members.collect()
+    }
+
     /// What the watch of a real machine returns of a run: the machine before and after it.
     pub fn host_recording(&self) -> HostRecording {
         let mut host = HostRecording {
@@ -298,6 +311,17 @@ impl Hardware {
         }
     }
 
+    /// For how long a disk was throttled before `until`, and how often that set in; `None` of one that never is.
+    pub fn throttled(&self, disk: usize, until: SimTime) -> Option<(SimTime, u64)> {
+        let is_of_disk = |event: &&Event| matches!(event.kind, EventKind::DiskThrottles { disk: of, .. } if of == disk);
+        let throttles: Vec<&Event> = self.events.iter().filter(is_of_disk).collect();
+        let begun = throttles.iter().filter(|event| event.at.get() < until);
+        let lengths = begun
+            .clone()
+            .map(|event| until.min(event.end().get()) - event.at.get());
+        (!throttles.is_empty()).then(|| (lengths.sum(), begun.count() as u64))
+    }
+
     /// Limits that hold during the run, for reads and for writes.
     fn limits(&self) -> Vec<IoLimit> {
         let (Some(first), Some(last)) = (self.readings.first(), self.readings.last()) else {
@@ -348,4 +372,10 @@ fn counted_between((after, before): (&DiskCounters, &DiskCounters)) -> DiskCount
         flush_ios: after.flush_ios - before.flush_ios,
         flush_ticks: after.flush_ticks - before.flush_ticks,
     }
+}
+
+/// The kernel name of a member of an array.
+#[must_use]
+pub fn member_name(array: &str, number: usize) -> String {
+    format!("{array}-{number}")
 }

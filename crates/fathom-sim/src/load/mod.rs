@@ -8,6 +8,7 @@
 mod contents;
 mod cpus;
 mod disk;
+mod disk_time;
 mod engine;
 mod hardware;
 mod machine;
@@ -27,6 +28,7 @@ use fathom_load::{
 use fathom_model::{Conditions, DiskCounters, HostRecording, Nanos, Plan, Recording};
 
 use self::hardware::Hardware;
+pub use self::hardware::member_name;
 use self::machine::Machine;
 pub use self::machine::{RealFiles, unsupported};
 pub use self::powered::{Finished, PoweredDisk, RequestFailed};
@@ -173,6 +175,16 @@ impl SimHost {
     #[must_use]
     pub fn conditions(&self) -> Option<Conditions> {
         self.machine.read(|hardware, _| hardware.conditions())
+    }
+
+    /// For how long a disk was throttled by its heat until now, and how often that set in. `None` of one that never is, and during a run.
+    #[must_use]
+    pub fn throttled(&self, disk: usize) -> Option<(Nanos, u64)> {
+        let throttled = self
+            .machine
+            .read(|hardware, now| hardware.throttled(disk, now));
+        let (time, times) = throttled??;
+        Some((Nanos::new(time), times))
     }
 
     /// Name and counters of the disks that have a path, with the I/O of all programs. `None` during a run.

@@ -8,9 +8,10 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
 use super::contents::{Contents, Fate};
-use super::disk::{Disk, SECTOR_BYTES};
+use super::disk::Disk;
 use super::world::id;
 use crate::device::{SimCompletion, SimOp, SimRequest, SimTime};
+use crate::disk_counts::SECTOR_BYTES;
 use crate::machine::{DeviceCache, Event, SimDisk};
 
 /// All requests are of this thread in their identifiers, which name a thread.

@@ -23,34 +23,10 @@ impl Windows {
         Windows(merged)
     }
 
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// The end of the span that holds at `now`.
     pub fn end_at(&self, now: SimTime) -> Option<SimTime> {
         let span = self.0.iter().find(|(from, to)| (*from..*to).contains(&now));
         span.map(|(_, to)| *to)
-    }
-
-    /// How much time before `now` is in spans.
-    #[inline]
-    pub fn length_before(&self, now: SimTime) -> SimTime {
-        let passed = self.0.iter().take_while(|(from, _)| *from < now);
-        passed.map(|(from, to)| now.min(*to) - from).sum()
-    }
-
-    /// When so much time outside of spans has passed: at the beginning of a span, not after it, if there is a choice.
-    pub fn time_after(&self, outside: SimTime) -> SimTime {
-        let mut at = outside;
-        for (from, to) in &self.0 {
-            if at <= *from {
-                break;
-            }
-            at = at.saturating_add(to - from);
-        }
-        at
     }
 
     pub fn spans(&self) -> &[(SimTime, SimTime)] {
@@ -79,26 +55,5 @@ mod tests {
         assert_eq!(merged.end_at(9), None);
         assert_eq!(merged.end_at(24), Some(25));
         assert_eq!(merged.end_at(25), None);
-    }
-
-    #[test]
-    fn time_outside_of_spans_and_back() {
-        let spans = windows(&[(10, 20), (30, 35)]);
-        // Time 0 to 10, 20 to 30 and from 35 on are outside.
-        for (now, inside) in [
-            (5, 0),
-            (10, 0),
-            (15, 5),
-            (20, 10),
-            (30, 10),
-            (33, 13),
-            (40, 15),
-        ] {
-            assert_eq!(spans.length_before(now), inside, "{now}");
-        }
-        for (outside, at) in [(5, 5), (10, 10), (11, 21), (20, 30), (21, 36)] {
-            assert_eq!(spans.time_after(outside), at, "{outside}");
-        }
-        assert_eq!(windows(&[(10, u64::MAX)]).time_after(11), u64::MAX);
     }
 }

@@ -380,10 +380,12 @@ impl World {
         (thread.busy, thread.waited)
     }
 
-    /// Name and counters of the disks.
+    /// Name and counters of the disks, and of the members of arrays.
     pub fn disk_counters(&self) -> Vec<(String, DiskCounters)> {
         let state = self.borrow();
-        state.hardware.disk_counters(state.now)
+        let mut all = state.hardware.disk_counters(state.now);
+        all.extend(state.hardware.member_counters(state.now));
+        all
     }
 
     /// The wall clock, nanoseconds since 1970.

@@ -9,6 +9,7 @@
 //! | `limit_io = DEVICE` | `lasts`, `iops` and `burst`, `bandwidth` and `burst_bytes`; one with a burst is the volume's own and is not among the limits that the host knows |
 //! | `step_clock = TIME` | `back = true` for the other direction |
 //! | `stall_device = DEVICE` | `lasts` |
+//! | `overheat_device = DEVICE` | `lasts`, `speed = SHARE` at which it works while it is hot; it counts that time |
 //! | `hang_device = DEVICE` | |
 //! | `hang_io = DEVICE`, `fail_io = DEVICE` | `number` |
 //! | `fail_range = DEVICE` | `from`, `to` |
@@ -73,6 +74,11 @@ const KINDS: &[(&str, Read)] = &[
     ("stall_device", |event| {
         let (disk, lasts) = (event.device("stall_device")?, event.lasts()?);
         Ok(EventKind::DiskStalls { disk, lasts })
+    }),
+    ("overheat_device", |event| {
+        let (disk, lasts) = (event.device("overheat_device")?, event.lasts()?);
+        let share = event.share("speed")?;
+        Ok(EventKind::DiskThrottles { disk, lasts, share })
     }),
     ("hang_device", |event| {
         let disk = event.device("hang_device")?;
@@ -322,6 +328,10 @@ mod tests {
             (
                 "stall_device = '/b'\nlasts = '1s'",
                 Event::disk_stalls(ms(500), s(1), 1),
+            ),
+            (
+                "overheat_device = '/b'\nlasts = '2s'\nspeed = '40%'",
+                Event::disk_throttles(ms(500), s(2), 1, 0.4),
             ),
             ("hang_device = '/dev/a'", Event::disk_hangs(ms(500), 0)),
             ("hang_io = '/b'\nnumber = 7", Event::io_hangs(ms(500), 1, 7)),

@@ -75,6 +75,15 @@ pub enum EventKind {
         /// How long.
         lasts: Nanos,
     },
+    /// A disk slows itself down because it is hot: what it does takes 1 / share times as long. It counts the time in which it does.
+    DiskThrottles {
+        /// The disk.
+        disk: usize,
+        /// How long.
+        lasts: Nanos,
+        /// Above 0, at most 1.
+        share: f64,
+    },
     /// A disk serves nothing from now on, and completes nothing.
     DiskHangs {
         /// The disk.
@@ -200,6 +209,7 @@ impl EventKind {
             EventKind::ForeignReads { disk, .. }
             | EventKind::IoLimited { disk, .. }
             | EventKind::DiskStalls { disk, .. }
+            | EventKind::DiskThrottles { disk, .. }
             | EventKind::DiskHangs { disk }
             | EventKind::IoHangs { disk, .. }
             | EventKind::IoFails { disk, .. }
@@ -226,6 +236,7 @@ impl EventKind {
             | EventKind::ForeignReads { lasts, .. }
             | EventKind::IoLimited { lasts, .. }
             | EventKind::DiskStalls { lasts, .. }
+            | EventKind::DiskThrottles { lasts, .. }
             | EventKind::MemoryPressure { lasts, .. } => lasts,
             EventKind::DiskHangs { .. } | EventKind::RangeFails { .. } => Nanos::MAX,
             EventKind::ClockSteps { .. }
@@ -244,7 +255,9 @@ impl EventKind {
         let is_positive = |value: f64| value.is_finite() && value > 0.0;
         let is_possible = match *self {
             EventKind::CpuStolen { share, .. } => (0.0..1.0).contains(&share),
-            EventKind::CpuSlows { share, .. } => share > 0.0 && share <= 1.0,
+            EventKind::CpuSlows { share, .. } | EventKind::DiskThrottles { share, .. } => {
+                share > 0.0 && share <= 1.0
+            }
             EventKind::MemoryPressure { share, .. } => (0.0..=1.0).contains(&share),
             EventKind::ForeignReads { load, size, .. } => {
                 let loads = match load {
@@ -276,6 +289,7 @@ impl EventKind {
         Err(match self {
             EventKind::CpuStolen { .. } => "the stolen share is 0 to below 1",
             EventKind::CpuSlows { .. } => "the share of the frequency is above 0, at most 1",
+            EventKind::DiskThrottles { .. } => "the share of the speed is above 0, at most 1",
             EventKind::MemoryPressure { .. } => "the share is 0 to 1",
             EventKind::ForeignReads { .. } => {
                 "depth, rate and size of foreign reads are above 0, and a read is below 4 GiB"
@@ -374,6 +388,13 @@ impl Event {
     #[must_use]
     pub fn disk_stalls(at: Nanos, lasts: Nanos, disk: usize) -> Event {
         let kind = EventKind::DiskStalls { disk, lasts };
+        Event { at, kind }
+    }
+
+    /// `disk` is hot and works at this share of its speed for `lasts`.
+    #[must_use]
+    pub fn disk_throttles(at: Nanos, lasts: Nanos, disk: usize, share: f64) -> Event {
+        let kind = EventKind::DiskThrottles { disk, lasts, share };
         Event { at, kind }
     }
 

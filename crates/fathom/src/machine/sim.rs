@@ -15,13 +15,13 @@ use fathom_linux::{CommitError, CommitLoad, CommitMethod, CommitResult};
 use fathom_load::{HostError, LoadError, RunHooks};
 use fathom_model::{
     ArrayFacts, Bytes, ClockFacts, CpuIdleness, DeviceFacts, DeviceRecording, DiskCounters,
-    FileSystemFacts, Identity, Link, LinkSpeed, Nanos, Plan, QueueFacts, Recording, Simulated,
-    TargetRecording,
+    FileSystemFacts, HealthFacts, Identity, Link, LinkSpeed, Nanos, Plan, QueueFacts, Recording,
+    Simulated, TargetRecording,
 };
 use fathom_plan::HostInfo;
 use fathom_sim::{
     FileNode, FileTree, Node, RealFiles, SharedTime, SimCommits, SimHost, SurveyedArray,
-    SurveyedLink, Volume, VolumeKind, run_load,
+    SurveyedLink, Volume, VolumeKind, member_name, run_load,
 };
 
 use super::{
@@ -140,6 +140,25 @@ impl SimMachine {
             }
             Node::Nowhere => None,
         }
+    }
+
+    /// What the device of a volume reports of its health now.
+    fn health(&self, volume: &Volume) -> HealthFacts {
+        let Some((time, times)) = self.host.throttled(volume.disk) else {
+            return HealthFacts::default();
+        };
+        HealthFacts {
+            source: Some("simulated"),
+            throttled_s: Some(time.as_secs_f64() as u64),
+            throttle_count: Some(times),
+            ..HealthFacts::default()
+        }
+    }
+
+    /// What each volume reports of its health now.
+    fn health_of_volumes(&self) -> Vec<HealthFacts> {
+        let volumes = self.host.files().volumes().to_vec();
+        volumes.iter().map(|one| self.health(one)).collect()
     }
 
     /// The volume of a name.
@@ -312,6 +331,26 @@ fn array_facts(array: SurveyedArray) -> ArrayFacts {
     }
 }
 
+/// The members of the array that a volume is, if the host knows them.
+fn member_recordings(one: &Volume, volume: usize) -> Vec<DeviceRecording> {
+    let array = device_name(&one.path, volume);
+    let Some(survey) = one.survey.array else {
+        return Vec::new();
+    };
+    let facts = (0..survey.members as usize).map(|number| DeviceFacts {
+        name: member_name(&array, number),
+        size: Bytes::new(survey.member_bytes),
+        ..DeviceFacts::default()
+    });
+    let recordings = facts.map(|facts| DeviceRecording {
+        parent: Some(0),
+        before: facts.clone(),
+        after: Some(facts),
+        ..DeviceRecording::default()
+    });
+    recordings.collect()
+}
+
 fn target_facts(path: &Path, target: Target) -> TargetFacts {
     TargetFacts {
         named: path.to_owned(),
@@ -456,12 +495,16 @@ impl Machine for SimMachine {
         let volume = self.volume(path);
         // Of a machine that is only a model nothing else is known.
         if let Some((volume, one)) = volume.filter(|(_, one)| one.kind != VolumeKind::EveryPath) {
-            let facts = device_facts(&one, volume);
+            let facts = DeviceFacts {
+                health: self.health(&one),
+                ..device_facts(&one, volume)
+            };
             target.devices.push(DeviceRecording {
                 before: facts.clone(),
                 after: Some(facts),
                 ..DeviceRecording::default()
             });
+            target.devices.extend(member_recordings(&one, volume));
         }
         target
     }
@@ -591,6 +634,7 @@ impl PreparedLoad for SimLoad<'_> {
         let buffered = plan.jobs.iter().any(|job| !job.files.direct);
         let is_blame_wanted = crate::blame::is_wanted(&plan);
         let mut paths: Vec<PathBuf> = target_paths(&plan).map(Path::to_owned).collect();
+        let health_before = machine.health_of_volumes();
         let mut recording = run_load(plan, Arc::clone(&machine.host), hooks)?;
         recording.clock = ClockFacts {
             source: "virtual".to_owned(),
@@ -615,7 +659,13 @@ impl PreparedLoad for SimLoad<'_> {
             };
             match targets.iter_mut().find(|(known, _)| *known == volume) {
                 Some((_, known)) => known.others += 1,
-                None => targets.push((volume, machine.inspect(&path))),
+                None => {
+                    let mut target = machine.inspect(&path);
+                    if let Some(device) = target.devices.first_mut() {
+                        device.before.health = health_before[volume].clone();
+                    }
+                    targets.push((volume, target));
+                }
             }
         }
         recording.targets = targets.into_iter().map(|(_, target)| target).collect();

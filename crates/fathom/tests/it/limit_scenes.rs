@@ -1,6 +1,8 @@
 //! What limits a run, on simulated machines whose cause is known by construction: the whole path of `fathom run` with its probes of other
 //! depths. How often the diagnosis is right on machines drawn at random, `cargo xtask diagnosis` says.
 
+use serde_json::Value;
+
 use crate::detector_scenes::run_on;
 
 /// Runs a load and checks the cause that it names, how sure it is, and a part of the sentence.
@@ -11,7 +13,8 @@ fn check(
     part: &str,
 ) {
     let json = run_on(model, events, &format!("--runtime=10 {load}"));
-    let limit = &json.0["fathom"]["entries"][0]["limit"];
+    let entry = &json.0["fathom"]["entries"][0];
+    let limit = &entry["limit"];
     assert_eq!(
         (&limit["cause"], &limit["certainty"]),
         (&cause.into(), &certainty.into()),
@@ -24,6 +27,87 @@ fn check(
         !claims_a_fact || certainty == "fact",
         "a likely cause beside a fact, {model} {load}: {text}"
     );
+    let unknown = numbers_without_figure(text, entry);
+    assert!(
+        unknown.is_empty(),
+        "{model} {load}: {unknown:?} of '{text}' are not among {:#}",
+        limit["figures"]
+    );
+}
+
+/// A number of a sentence: its digits, and what its unit is in ns, bytes or parts of one.
+struct SaidNumber {
+    digits: String,
+    unit: f64,
+}
+
+impl SaidNumber {
+    /// Whether the number is that value, rounded to its decimals; 99.96 % is 99.9 and not 100.
+    fn is_of(&self, value: f64) -> bool {
+        let plain = self.digits.replace(',', "");
+        let decimals = plain.split_once('.').map_or(0, |(_, part)| part.len());
+        let step = 10_f64.powi(-(decimals as i32));
+        let most = if self.unit == 0.01 { step } else { step / 2.0 };
+        let said: f64 = plain.parse().expect("a number");
+        (value / self.unit - said).abs() <= most * (1.0 + 1e-9)
+    }
+}
+
+/// The numbers of a sentence. Those of options that it advises, and those in names such as `raid5` and `a-3`, say nothing about a run.
+fn said_numbers(text: &str) -> Vec<SaidNumber> {
+    const UNITS: [(&str, f64); 9] = [
+        (" ns", 1.0),
+        (" us", 1e3),
+        (" ms", 1e6),
+        (" s", 1e9),
+        (" min", 60e9),
+        (" %", 0.01),
+        (" KiB", 1024.0),
+        (" MiB", 1_048_576.0),
+        (" GiB", 1_073_741_824.0),
+    ];
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(at) = text[from..].find(|c: char| c.is_ascii_digit()) {
+        let (before, rest) = text.split_at(from + at);
+        let end = rest.find(|c: char| !(c.is_ascii_digit() || c == ',' || c == '.'));
+        let (digits, after) = rest.split_at(end.unwrap_or(rest.len()));
+        from = text.len() - after.len();
+        let said = digits.trim_end_matches([',', '.']);
+        let is_in_name =
+            before.ends_with(|c: char| c.is_ascii_alphabetic() || c == '-' || c == '_');
+        let is_advised = ["numjobs=", "iodepth="]
+            .iter()
+            .any(|option| before.ends_with(option));
+        if !is_in_name && !is_advised {
+            let has_unit = |(unit, _): &&(&str, f64)| {
+                after
+                    .strip_prefix(unit)
+                    .is_some_and(|end| !end.starts_with(|c: char| c.is_ascii_alphabetic()))
+            };
+            let unit = UNITS.iter().find(has_unit).map_or(1.0, |(_, unit)| *unit);
+            found.push(SaidNumber {
+                digits: said.to_owned(),
+                unit,
+            });
+        }
+    }
+    found
+}
+
+/// The numbers of a sentence that are none of the figures of its result, and are not said by its plan either.
+fn numbers_without_figure(text: &str, entry: &Value) -> Vec<String> {
+    let figures = entry["limit"]["figures"].as_array().expect("figures");
+    let offered = entry["offered_load"].as_str().unwrap_or_default();
+    let text = &text.replace(offered, "");
+    let values: Vec<f64> = figures
+        .iter()
+        .filter_map(|figure| figure["value"].as_f64())
+        .collect();
+    let said = said_numbers(text).into_iter();
+    said.filter(|number| !values.iter().any(|value| number.is_of(*value)))
+        .map(|number| number.digits)
+        .collect()
 }
 
 /// One server completes 5,000 per second at every depth; 64 servers complete 8 per 500 us at depth 8 and 16 at depth 16.
@@ -384,5 +468,60 @@ fn the_shares_of_the_response_add_up() {
     assert!(
         (share("queue_depth") - 0.85 / 8.0).abs() < 0.002,
         "{limit:#}"
+    );
+}
+
+/// Eight servers of 1 ms do 8,000 per second, and from 2 s on 40 % of that: 4,160 on average. Eight in flight have no other limit; four gain
+/// more from twice the depth than from 80 % of the speed that becomes 100 %. A device that is hot all the time shows no other rate.
+#[test]
+fn the_heat_of_a_device_has_a_share() {
+    let eight = "servers(count=8, service=1ms)";
+    check(
+        (
+            eight,
+            &["at = '2s', overheat_device = '/dev/a', lasts = '100s', speed = '40%'"],
+        ),
+        "--ioengine=libaio --iodepth=8",
+        ("heat", "likely"),
+        "a was hot and slowed itself down for 8.00 s since the run began",
+    );
+    check(
+        (
+            eight,
+            &["at = '2s', overheat_device = '/dev/a', lasts = '100s', speed = '80%'"],
+        ),
+        "--ioengine=libaio --iodepth=4",
+        ("queue_depth", "fact"),
+        "a was hot and slowed itself down for 8.00 s since the run began",
+    );
+    check(
+        (
+            eight,
+            &["at = '0s', overheat_device = '/dev/a', lasts = '100s', speed = '40%'"],
+        ),
+        "--ioengine=libaio --iodepth=32",
+        ("target", "likely"),
+        "the run does not show its rate without that",
+    );
+}
+
+/// Four members of 1 ms do 4,000 reads per second; if one takes 5 ms, all wait for its 200 per second. With one in flight, the mean of 2 ms
+/// would be 1 ms.
+#[test]
+fn a_slow_member_of_an_array_is_named() {
+    let slow = "raid0(3 x servers(count=1, service=1ms), servers(count=1, service=5ms), chunk=64k)";
+    for depth in [16, 1] {
+        check(
+            (slow, &[]),
+            &format!("--ioengine=libaio --iodepth={depth}"),
+            ("slow_member", "likely"),
+            "The member a-3 of the array takes",
+        );
+    }
+    check(
+        ("raid0(4 x servers(count=1, service=1ms), chunk=64k)", &[]),
+        "--ioengine=libaio --iodepth=16",
+        ("target", "likely"),
+        "a deeper queue",
     );
 }

@@ -27,6 +27,35 @@ fn the_counters_of_a_disk_have_the_io_of_all_programs() {
     assert_eq!(disk.after.time_in_queue, 1_500);
 }
 
+/// One read at a time is at one of the members, which take 100 us for each: 10,000 in a second, in which one of them is busy.
+#[test]
+fn the_members_of_an_array_have_counters_of_their_own() {
+    let array = "raid0(2 x servers(count=1, service=100us), chunk=64k)";
+    let machine = machine_with(array, Vec::new());
+    let recording = run(&machine, plan(vec![job("/dev/sim0", 1)]));
+    let names: Vec<&str> = recording
+        .disks
+        .iter()
+        .map(|disk| disk.name.as_str())
+        .collect();
+    assert_eq!(names, ["sim0", "sim0-0", "sim0-1"]);
+    let reads = |disk: usize| {
+        let disk = &recording.disks[disk];
+        disk.after.read_ios - disk.before.read_ios
+    };
+    assert_eq!((reads(0), reads(1) + reads(2)), (10_000, 10_000));
+    for disk in &recording.disks[1..] {
+        let busy_ms = disk.after.io_ticks - disk.before.io_ticks;
+        // Whole milliseconds, rounded down.
+        assert_eq!(
+            busy_ms,
+            (disk.after.read_ios - disk.before.read_ios) / 10,
+            "{}",
+            disk.name
+        );
+    }
+}
+
 /// A quarter of the CPU is stolen for half of the run, and each I/O takes a tenth of its time on the CPU.
 #[test]
 fn stolen_and_used_cpu_time_are_known() {

@@ -155,6 +155,30 @@ fn ios_that_never_complete() {
     );
 }
 
+/// A device that reports that its heat slowed it down, as one does that slows down without such a report.
+#[test]
+fn a_device_that_is_hot() {
+    check(
+        "TOO_HOT",
+        &[
+            closed(
+                &["at = '1s', overheat_device = '/dev/a', lasts = '2s', speed = '40%'"],
+                Some("a reported 2 s of thermal management during the run (1 transition)."),
+            ),
+            // It becomes hot only after the run.
+            closed(
+                &["at = '100s', overheat_device = '/dev/a', lasts = '2s', speed = '40%'"],
+                None,
+            ),
+            closed(
+                &["at = '1s', stall_device = '/dev/a', lasts = '700ms'"],
+                None,
+            ),
+            closed(&[], None),
+        ],
+    );
+}
+
 /// Regression 1462: an I/O that hung left the sentence that a quarter of the time passed in this program.
 #[test]
 fn a_hung_io_is_not_time_of_this_program() {
