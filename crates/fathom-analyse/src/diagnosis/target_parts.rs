@@ -121,6 +121,7 @@ pub(super) fn refine(evidence: &Evidence, diagnosis: &mut Diagnosis) {
 fn without_claim(sentence: &str) -> String {
     let claims = [
         "The target is the limit, and ",
+        "The target, or a ceiling of its volume, is the limit, ",
         "The target is the limit, ",
         "The target is probably the limit, ",
     ];
