@@ -51,6 +51,18 @@ pub(super) struct Disturbance {
 }
 
 impl Disturbance {
+    /// Its sentence where it is the first cause.
+    fn as_first_cause(&self) -> String {
+        let claim = match self.cause {
+            LimitCause::Heat => "The heat of the target is probably the limit: ",
+            LimitCause::SlowMember => "A slow member of the array is probably the limit: ",
+            _ => return self.sentence.clone(),
+        };
+        let mut letters = self.sentence.chars();
+        let first = letters.next().into_iter().flat_map(char::to_lowercase);
+        format!("{claim}{}{}", first.collect::<String>(), letters.as_str())
+    }
+
     /// What settles whether it is the cause.
     fn settled_by(&self) -> &'static str {
         match self.cause {
@@ -409,7 +421,7 @@ pub(super) fn add_disturbances(
             && comes_first(evidence, diagnosis.cause, gain_of_first, one)
         {
             let others = std::mem::take(diagnosis);
-            *diagnosis = likely(one.cause, one.sentence.clone(), one.settled_by());
+            *diagnosis = likely(one.cause, one.as_first_cause(), one.settled_by());
             let sentences = others.sentences.into_iter();
             diagnosis.sentences.extend(match others.cause {
                 LimitCause::NotKnown => sentences.collect(),

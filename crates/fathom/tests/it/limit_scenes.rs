@@ -483,7 +483,7 @@ fn the_heat_of_a_device_has_a_share() {
         ),
         "--ioengine=libaio --iodepth=8",
         ("heat", "likely"),
-        "a was hot and slowed itself down for 8.00 s since the run began",
+        "The heat of the target is probably the limit: a was hot and slowed itself down for 8.00 s since the run began",
     );
     check(
         (
@@ -515,7 +515,7 @@ fn a_slow_member_of_an_array_is_named() {
             (slow, &[]),
             &format!("--ioengine=libaio --iodepth={depth}"),
             ("slow_member", "likely"),
-            "The member a-3 of the array takes",
+            "A slow member of the array is probably the limit: the member a-3 of the array takes",
         );
     }
     check(
