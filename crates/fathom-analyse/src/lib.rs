@@ -28,6 +28,7 @@
 //! ```
 
 mod adaptive;
+mod array_members;
 mod blame;
 mod catalogue;
 mod cell;

@@ -1,15 +1,16 @@
 //! The entry point: converts a recording to findings.
 
 use fathom_model::{
-    DeviceRecording, Diagnosis, Direction, DiskSummary, Entry, Finding, Findings, Recording, Weight,
+    Diagnosis, Direction, DiskSummary, Entry, Finding, Findings, Recording, Weight,
 };
 
+use crate::array_members::members_of_array;
 use crate::blame::blame_sheet;
 use crate::catalogue::{FindingKind, detectors};
 use crate::detectors::requests_resized::requests_per_io;
 use crate::detectors::too_hot;
 use crate::detectors::{EntryContext, RunContext, detect, verdict};
-use crate::diagnosis::{ArrayMember, Evidence, FigureLog, TargetParts, are_split, diagnose};
+use crate::diagnosis::{Evidence, FigureLog, TargetParts, are_split, diagnose};
 use crate::direction::bandwidth_share;
 use crate::disk::disk_summary;
 use crate::entry::entry;
@@ -239,31 +240,6 @@ fn target_parts<'a>(run: &RunContext<'a>, main: Direction) -> TargetParts<'a> {
             Some((device.before.name.as_str(), seconds))
         }),
     }
-}
-
-/// What each member of the array of a target did, if it is one whose members the host knows.
-fn members_of_array<'a>(
-    run: &RunContext<'a>,
-    devices: &[&'a DeviceRecording],
-) -> Vec<ArrayMember<'a>> {
-    let Some(array) = devices.iter().position(|device| device.before.is_raid()) else {
-        return Vec::new();
-    };
-    let elapsed_ms = run.recording.elapsed.get() as f64 / 1e6;
-    let members = devices.iter().filter(|device| device.parent == Some(array));
-    let members = members.filter_map(|device| {
-        let name = device.before.name.as_str();
-        let disk = run.disks.iter().find(|disk| disk.name == name)?;
-        let ios = disk.delta.read_ios + disk.delta.write_ios;
-        let waited_ms = disk.delta.read_ticks + disk.delta.write_ticks;
-        Some(ArrayMember {
-            name,
-            ios,
-            mean_ns: waited_ms as f64 * 1e6 / ios.max(1) as f64,
-            busy_share: disk.delta.io_ticks as f64 / elapsed_ms.max(1.0),
-        })
-    });
-    members.collect()
 }
 
 /// What is found on each host by itself, and between the hosts. Conditions of one host say nothing about another one.

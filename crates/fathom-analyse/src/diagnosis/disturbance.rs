@@ -8,7 +8,8 @@ use super::queue::{
     median, usual_rate,
 };
 use super::target_parts;
-use super::{ArrayMember, Evidence, likely, service_ns};
+use super::{Evidence, likely, service_ns};
+use crate::array_members::{SlowMember, slow_member_of};
 use crate::summary_sentences::{concerns, user_latency};
 
 /// What gains less than this where it is absent is no cause.
@@ -31,12 +32,8 @@ const MIN_GROWTH_OF_WAITING_WRITES: f64 = 1.5;
 const STANDARD_DEVIATIONS_OF_BEST_QUARTER: f64 = 1.15;
 /// And so many times as far as above the lowest count of that quarter, which is 0.67 standard deviations above the mean.
 const SPREADS_OF_BEST_QUARTER: f64 = 2.4;
-/// A member of an array is slower than the others if its requests take at least so many times theirs.
-const MIN_RATIO_OF_SLOW_MEMBER: f64 = 1.5;
 /// The queue of one of several equal members is by chance not so many times as long as those of the others.
 const MAX_RATIO_OF_EQUAL_MEMBERS: f64 = 5.0;
-/// I/Os of each member that tell whether one is slower.
-const MIN_IOS_OF_MEMBER: u64 = 100;
 /// Intervals that show how heat lowers the rate.
 const MIN_INTERVALS_OF_HEAT: usize = 12;
 /// Shorter stops of this program leave the rate of a closed loop as it is.
@@ -220,18 +217,11 @@ fn heat(evidence: &Evidence) -> Option<Disturbance> {
 /// A member of an array that is slower than the others, and what the run would gain if it were as fast.
 fn slow_member(evidence: &Evidence) -> Option<Disturbance> {
     let members = &evidence.parts.members;
-    let slowest = members
-        .iter()
-        .max_by(|a, b| a.mean_ns.total_cmp(&b.mean_ns))?;
-    let others: Vec<&ArrayMember> = members
-        .iter()
-        .filter(|one| one.name != slowest.name)
-        .collect();
-    let usual_ns = median(others.iter().map(|one| one.mean_ns).collect())?;
-    let has_ios = members.iter().all(|one| one.ios >= MIN_IOS_OF_MEMBER);
-    if !has_ios || others.len() < 2 || slowest.mean_ns < MIN_RATIO_OF_SLOW_MEMBER * usual_ns {
-        return None;
-    }
+    let SlowMember {
+        slowest,
+        others,
+        usual_ns,
+    } = slow_member_of(members)?;
     // Without it, an I/O takes what the others take, once or for the reads and the writes of a parity.
     let without_ns = target_parts::requests_in_turn(evidence) * usual_ns;
     let mut gain = evidence.entry().little.mean_ns / without_ns.max(1.0);

@@ -25,7 +25,7 @@ use crate::summary_sentences::{concerns, user_latency};
 use self::disturbance::disturbances;
 pub(crate) use self::figure_log::FigureLog;
 use self::queue::{closed_loop, probed_rate};
-pub(crate) use self::target_parts::{ArrayMember, TargetParts, are_split};
+pub(crate) use self::target_parts::{TargetParts, are_split};
 
 /// Above this share of the generator's maximum rate, its limit and the target's cannot be distinguished.
 pub(crate) const NEAR_CEILING_SHARE: f64 = 0.85;

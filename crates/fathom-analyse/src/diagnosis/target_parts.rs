@@ -7,6 +7,7 @@ use super::queue::{
     bound_of_depth, counts_of_whole_intervals, gain_of_twice_the_depth, median, usual_rate,
 };
 use super::{Evidence, disturbance};
+use crate::array_members::ArrayMember;
 use crate::figures::{percent, rate};
 
 /// A link carries this share of its rate as data: packet headers and commands take the rest.
@@ -33,18 +34,6 @@ const UNTIL_STEADY: &str =
 /// What settles whether the number of requests is the limit.
 const ONE_REQUEST: &str =
     "the same load with a block size of one request, or a larger max_sectors_kb";
-
-/// What a member of an array did during the run.
-pub(crate) struct ArrayMember<'a> {
-    /// Its kernel name.
-    pub(crate) name: &'a str,
-    /// Reads and writes.
-    pub(crate) ios: u64,
-    /// Mean response time.
-    pub(crate) mean_ns: f64,
-    /// Share of the time in which it had requests.
-    pub(crate) busy_share: f64,
-}
 
 /// What is known of the way to a target.
 pub(crate) struct TargetParts<'a> {

@@ -525,3 +525,12 @@ fn a_slow_member_of_an_array_is_named() {
         "a deeper queue",
     );
 }
+
+/// Regression 1489: the I/Os at the slow member of an array, slow again and again, were taken for those of a rate limiter.
+#[test]
+fn a_slow_member_of_an_array_is_no_rate_limiter() {
+    let model =
+        "raid0(3 x servers(count=1, service=1ms), servers(count=1, service=5ms), chunk=64k)";
+    let json = run_on(model, &[], "--runtime=5 --ioengine=libaio --iodepth=16");
+    assert_eq!(json.finding("RATE_LIMITED"), None);
+}
