@@ -11,7 +11,7 @@ const MIN_IOS_OF_MEMBER: u64 = 100;
 
 /// What a member of an array did during the run.
 pub(crate) struct ArrayMember<'a> {
-    /// Its kernel name.
+    /// The kernel name of the member.
     pub(crate) name: &'a str,
     /// Reads and writes.
     pub(crate) ios: u64,
@@ -30,7 +30,9 @@ pub(crate) struct SlowMember<'m, 'a> {
 }
 
 /// The member that is slower than the others, if there is one.
-pub(crate) fn slow_member_of<'m, 'a>(members: &'m [ArrayMember<'a>]) -> Option<SlowMember<'m, 'a>> {
+pub(crate) fn find_slow_member<'m, 'a>(
+    members: &'m [ArrayMember<'a>],
+) -> Option<SlowMember<'m, 'a>> {
     let slowest = members
         .iter()
         .max_by(|a, b| a.mean_ns.total_cmp(&b.mean_ns))?;

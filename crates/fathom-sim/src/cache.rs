@@ -145,7 +145,7 @@ impl Cache {
 
     /// The requests that the cache and the backing device received.
     #[must_use]
-    pub fn member_counts(&self) -> &[MemberCounts] {
+    pub fn member_counts(&self) -> Vec<MemberCounts> {
         self.members.counts()
     }
 

@@ -3,6 +3,7 @@
 use fathom_model::DiskCounters;
 
 use crate::device::{SimRequest, SimTime};
+use crate::members::MemberCounts;
 
 /// The unit in which the kernel counts.
 pub(crate) const SECTOR_BYTES: u64 = 512;
@@ -41,6 +42,25 @@ impl OpCounts {
 }
 
 impl Counts {
+    /// Requests that have not completed.
+    pub fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    /// The requests that arrived.
+    pub fn received(&self) -> MemberCounts {
+        let [reads, writes, trims, flushes] = self.ops.map(|op| op.ios + op.in_flight);
+        let [read, written, ..] = self.ops;
+        MemberCounts {
+            reads,
+            writes,
+            read_bytes: read.bytes,
+            written_bytes: written.bytes,
+            trims,
+            flushes,
+        }
+    }
+
     fn busy(&self, now: SimTime) -> SimTime {
         self.busy + now.saturating_sub(self.changed) * u64::from(self.in_flight > 0)
     }

@@ -2,7 +2,7 @@
 
 use fathom_model::DiskCounters;
 
-use crate::device::{SimCompletion, SimDevice, SimOp, SimRequest, SimTime};
+use crate::device::{SimCompletion, SimDevice, SimRequest, SimTime};
 use crate::disk_counts::Counts;
 
 /// Bits of an identifier below those of the operation; members get small numbers.
@@ -31,10 +31,8 @@ pub(crate) struct Members {
     next: Vec<SimTime>,
     /// The earliest of them and its member, the first one of equal times.
     earliest: (SimTime, usize),
-    counts: Vec<MemberCounts>,
     /// What the kernel would count of each member.
-    kernel_counts: Vec<Counts>,
-    in_flight: Vec<u32>,
+    counts: Vec<Counts>,
     /// Where the last request to each member ended.
     last_end: Vec<u64>,
     done: Vec<SimCompletion>,
@@ -66,9 +64,7 @@ impl Members {
             devices,
             earliest: earliest(&next),
             next,
-            counts: vec![MemberCounts::default(); count],
-            kernel_counts: (0..count).map(|_| Counts::default()).collect(),
-            in_flight: vec![0; count],
+            counts: (0..count).map(|_| Counts::default()).collect(),
             last_end: vec![0; count],
             done: Vec::new(),
         }
@@ -90,18 +86,19 @@ impl Members {
             .unwrap_or(0)
     }
 
-    pub fn counts(&self) -> &[MemberCounts] {
-        &self.counts
+    /// The requests that each member received.
+    pub fn counts(&self) -> Vec<MemberCounts> {
+        self.counts.iter().map(Counts::received).collect()
     }
 
     /// What the kernel would have counted of each member until `now`.
     pub fn counters(&self, now: SimTime) -> Vec<DiskCounters> {
-        let counts = self.kernel_counts.iter();
+        let counts = self.counts.iter();
         counts.map(|member| member.counters(now)).collect()
     }
 
-    pub fn in_flight(&self, member: usize) -> u32 {
-        self.in_flight[member]
+    pub fn in_flight(&self, member: usize) -> u64 {
+        self.counts[member].in_flight()
     }
 
     pub fn last_end(&self, member: usize) -> u64 {
@@ -109,23 +106,9 @@ impl Members {
     }
 
     pub fn submit(&mut self, member: usize, now: SimTime, request: SimRequest) {
-        let counts = &mut self.counts[member];
         let bytes = u64::from(request.bytes);
-        match request.op {
-            SimOp::Read => {
-                counts.reads += 1;
-                counts.read_bytes += bytes;
-            }
-            SimOp::Write => {
-                counts.writes += 1;
-                counts.written_bytes += bytes;
-            }
-            SimOp::Trim => counts.trims += 1,
-            SimOp::Flush => counts.flushes += 1,
-        }
-        self.in_flight[member] += 1;
         self.last_end[member] = request.offset + bytes;
-        self.kernel_counts[member].submitted(now, &request);
+        self.counts[member].submitted(now, &request);
         let id = request.id | (request.op as u64) << ID_BITS;
         self.devices[member].submit(now, SimRequest { id, ..request });
         self.note_next(member);
@@ -142,11 +125,9 @@ impl Members {
         let mut done = std::mem::take(&mut self.done);
         self.devices[member].advance(now, &mut done);
         for completion in &mut done {
-            self.kernel_counts[member]
-                .completed(completion.at, (completion.id >> ID_BITS) as usize);
+            self.counts[member].completed(completion.at, (completion.id >> ID_BITS) as usize);
             completion.id &= (1 << ID_BITS) - 1;
         }
-        self.in_flight[member] -= done.len() as u32;
         self.note_next(member);
         done
     }

@@ -305,7 +305,7 @@ impl Raid {
 
     /// The requests that each member received.
     #[must_use]
-    pub fn member_counts(&self) -> &[MemberCounts] {
+    pub fn member_counts(&self) -> Vec<MemberCounts> {
         self.members.counts()
     }
 

@@ -129,7 +129,7 @@ impl Tier {
 
     /// The requests that the fast and the slow tier received, copies included.
     #[must_use]
-    pub fn member_counts(&self) -> &[MemberCounts] {
+    pub fn member_counts(&self) -> Vec<MemberCounts> {
         self.members.counts()
     }
 

@@ -141,7 +141,7 @@ struct Heat {
     /// When that begins, and how long it lasts, seconds.
     from_s: u32,
     lasts_s: u32,
-    /// Its speed meanwhile, percent.
+    /// The speed of the device while it is hot, percent of its full speed.
     speed_percent: u32,
 }
 

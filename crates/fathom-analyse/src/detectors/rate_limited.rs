@@ -5,7 +5,7 @@ use fathom_model::{DiskCounters, Finding, Histogram, IoLimit, Weight};
 
 use super::context::of_run;
 use super::{EntryContext, RunContext};
-use crate::array_members::{members_of_array, slow_member_of};
+use crate::array_members::{find_slow_member, members_of_array};
 use crate::figures::{bandwidth, counted, duration, percent, rate};
 use crate::witnessed::program_name;
 
@@ -33,7 +33,7 @@ pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
         return limits.iter().filter_map(|one| at_limit(run, one)).collect();
     }
     // The I/Os at a slow member of an array are slow as well, again and again.
-    if slow_member_of(&members_of_array(run, &run.devices())).is_some() {
+    if find_slow_member(&members_of_array(run, &run.devices())).is_some() {
         return Vec::new();
     }
     run.each(limited)

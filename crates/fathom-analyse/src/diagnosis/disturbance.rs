@@ -9,7 +9,7 @@ use super::queue::{
 };
 use super::target_parts;
 use super::{Evidence, likely, service_ns};
-use crate::array_members::{SlowMember, slow_member_of};
+use crate::array_members::{SlowMember, find_slow_member};
 use crate::summary_sentences::{concerns, user_latency};
 
 /// What gains less than this where it is absent is no cause.
@@ -48,7 +48,7 @@ pub(super) struct Disturbance {
 }
 
 impl Disturbance {
-    /// Its sentence where it is the first cause.
+    /// The sentence of this disturbance where it is the first cause.
     fn as_first_cause(&self) -> String {
         let claim = match self.cause {
             LimitCause::Heat => "The heat of the target is probably the limit: ",
@@ -181,7 +181,7 @@ pub(super) fn share_lost_to_heat(evidence: &Evidence) -> Option<f64> {
     (lost / (1.0 - lost).max(1e-9) >= MIN_GAIN).then_some(lost)
 }
 
-/// How long a device was slowed down, as a phrase. Devices count whole seconds.
+/// How long a device was hot, as a phrase. Devices count whole seconds.
 fn throttled_time(evidence: &Evidence, seconds: u64) -> String {
     match seconds {
         0 => "for less than a second".to_owned(),
@@ -203,7 +203,7 @@ fn heat(evidence: &Evidence) -> Option<Disturbance> {
         cause: LimitCause::Heat,
         gain: lost / (1.0 - lost).max(1e-9),
         sentence: format!(
-            "{device} was hot and slowed itself down {} since the run began: about {} per second in the best quarter of the run, {} on \
+            "{device} reported that it was hot {} since the run began; the run did about {} per second in its best quarter, and {} on \
              average.",
             throttled_time(evidence, seconds),
             evidence
@@ -221,7 +221,7 @@ fn slow_member(evidence: &Evidence) -> Option<Disturbance> {
         slowest,
         others,
         usual_ns,
-    } = slow_member_of(members)?;
+    } = find_slow_member(members)?;
     // Without it, an I/O takes what the others take, once or for the reads and the writes of a parity.
     let without_ns = target_parts::requests_in_turn(evidence) * usual_ns;
     let mut gain = evidence.entry().little.mean_ns / without_ns.max(1.0);
@@ -258,7 +258,7 @@ pub(super) fn add_heat_without_rate(evidence: &Evidence, diagnosis: &mut Diagnos
         diagnosis.settled_by = Some("the same run after the device has cooled down".to_owned());
     }
     diagnosis.sentences.push(format!(
-        "{device} was hot and slowed itself down {} since the run began; the run does not show its rate without that.",
+        "{device} reported that it was hot {} since the run began; the run does not show its rate without that.",
         throttled_time(evidence, seconds),
     ));
 }

@@ -69,12 +69,12 @@ impl Disk {
 
     /// What each member has done, if it is an array whose members the host knows.
     pub fn member_counters(&self, now: SimTime) -> Vec<DiskCounters> {
-        self.device.member_counters(self.time.at(now))
+        self.device.member_counters(self.time.device_time_at(now))
     }
 
     /// Whether it may have requests that it never completes.
     pub fn hangs(&self) -> bool {
-        self.time.ends() || self.effects.as_ref().is_some_and(|effects| effects.hangs)
+        self.time.stops_for_ever() || self.effects.as_ref().is_some_and(|effects| effects.hangs)
     }
 
     /// Accepts a request of the generator at `now`, to which it was advanced. Returns what becomes of the bytes of a write.
@@ -95,7 +95,7 @@ impl Disk {
     /// Gives a request to the device.
     fn pass_on(&mut self, now: SimTime, request: SimRequest) {
         self.counts.submitted(now, &request);
-        let time = self.time.at(now);
+        let time = self.time.device_time_at(now);
         self.device.submit(time, request);
         let is_due = self.device.next_event().is_some_and(|event| event <= time);
         if is_due && !self.time.stands_still(now) {
@@ -117,14 +117,14 @@ impl Disk {
     /// The time of the device's next event; none if it never comes.
     fn next_device_event(&self) -> Option<SimTime> {
         let event = self.device.next_event();
-        let at = event.map(|event| self.time.time_of_machine(event));
+        let at = event.map(|event| self.time.machine_time_at(event));
         earlier(at, self.completed_at_once.next()).filter(|at| *at < SimTime::MAX)
     }
 
     /// The time of the next event.
     #[inline]
     pub fn next_event(&self) -> Option<SimTime> {
-        if self.effects.is_none() && self.time.is_that_of_machine() {
+        if self.effects.is_none() && self.time.is_machine_time() {
             return earlier(self.device.next_event(), self.completed_at_once.next());
         }
         let others = self.effects.as_ref().and_then(|effects| effects.next());
@@ -144,7 +144,7 @@ impl Disk {
     #[inline]
     fn advance_device(&mut self, now: SimTime, done: &mut Vec<SimCompletion>) {
         let first = done.len();
-        self.device.advance(self.time.at(now), done);
+        self.device.advance(self.time.device_time_at(now), done);
         while let Some((_, completion)) = self.completed_at_once.take(now) {
             done.push(completion);
         }
@@ -166,7 +166,7 @@ impl Disk {
                 self.pass_on(at, request);
             }
         }
-        self.device.advance(self.time.at(now), done);
+        self.device.advance(self.time.device_time_at(now), done);
     }
 }
 

@@ -11,7 +11,7 @@ const FULL_SPEED: u64 = 1_000_000;
 struct Span {
     from: SimTime,
     to: SimTime,
-    /// Of [`FULL_SPEED`]; 0 while the device stands still.
+    /// The speed of the device in parts of [`FULL_SPEED`]; 0 while it stands still.
     speed: u64,
 }
 
@@ -24,7 +24,7 @@ impl Span {
     }
 
     /// The shortest time in the span in which the device does what takes it `progress` at full speed. The span is long enough.
-    fn time_for(&self, progress: SimTime) -> SimTime {
+    fn time_needed_for(&self, progress: SimTime) -> SimTime {
         let before_last = u128::from(progress.saturating_sub(1)) * u128::from(FULL_SPEED);
         (before_last / u128::from(self.speed.max(1))) as SimTime + 1
     }
@@ -61,7 +61,7 @@ impl DiskTime {
     }
 
     #[inline]
-    pub fn is_that_of_machine(&self) -> bool {
+    pub fn is_machine_time(&self) -> bool {
         self.0.is_empty()
     }
 
@@ -72,14 +72,14 @@ impl DiskTime {
     }
 
     /// Whether the device stands still for ever after some time.
-    pub fn ends(&self) -> bool {
+    pub fn stops_for_ever(&self) -> bool {
         let last = self.0.last();
         last.is_some_and(|span| span.speed == 0 && span.to == SimTime::MAX)
     }
 
     /// The device's time when that of the machine is `now`.
     #[inline]
-    pub fn at(&self, now: SimTime) -> SimTime {
+    pub fn device_time_at(&self, now: SimTime) -> SimTime {
         let passed = self.0.iter().take_while(|span| span.from < now);
         let lost: SimTime = passed
             .map(|span| span.lost(now.min(span.to) - span.from))
@@ -88,7 +88,7 @@ impl DiskTime {
     }
 
     /// The first time of the machine at which that of the device is `own` or later; [`SimTime::MAX`] if it never is.
-    pub fn time_of_machine(&self, own: SimTime) -> SimTime {
+    pub fn machine_time_at(&self, own: SimTime) -> SimTime {
         let mut at = own;
         for span in &self.0 {
             if at <= span.from {
@@ -97,7 +97,7 @@ impl DiskTime {
             let length = span.to - span.from;
             let (progress, lost) = (at - span.from, span.lost(length));
             if progress <= length - lost {
-                return span.from + span.time_for(progress);
+                return span.from + span.time_needed_for(progress);
             }
             at = at.saturating_add(lost);
         }
@@ -105,7 +105,7 @@ impl DiskTime {
     }
 }
 
-/// The speed of the disk during an event, of [`FULL_SPEED`].
+/// The speed of the disk during an event, in parts of [`FULL_SPEED`]; `None` where the event does not change it.
 fn speed(kind: &EventKind) -> Option<u64> {
     match kind {
         EventKind::DiskStalls { .. } | EventKind::DiskHangs { .. } => Some(0),
@@ -166,16 +166,16 @@ mod tests {
             (33, 20),
             (40, 25),
         ] {
-            assert_eq!(time.at(now), own, "{now}");
+            assert_eq!(time.device_time_at(now), own, "{now}");
         }
         for (own, now) in [(5, 5), (10, 10), (11, 21), (20, 30), (21, 36)] {
-            assert_eq!(time.time_of_machine(own), now, "{own}");
+            assert_eq!(time.machine_time_at(own), now, "{own}");
         }
         assert!(time.stands_still(12) && !time.stands_still(20));
-        assert!(!time.ends());
+        assert!(!time.stops_for_ever());
         let hung = [Event::disk_hangs(Nanos::new(10), 0)];
-        assert!(DiskTime::new(hung.iter()).ends());
-        assert_eq!(DiskTime::new(hung.iter()).time_of_machine(11), u64::MAX);
+        assert!(DiskTime::new(hung.iter()).stops_for_ever());
+        assert_eq!(DiskTime::new(hung.iter()).machine_time_at(11), u64::MAX);
     }
 
     /// By hand: at a quarter of its speed, the device does 25 of the 100 from 100 to 200.
@@ -183,10 +183,10 @@ mod tests {
     fn a_device_that_is_throttled_works_slower() {
         let time = time(&[throttled(100, 200, 0.25)]);
         for (now, own) in [(100, 100), (104, 101), (140, 110), (200, 125), (210, 135)] {
-            assert_eq!(time.at(now), own, "{now}");
+            assert_eq!(time.device_time_at(now), own, "{now}");
         }
         for (own, now) in [(100, 100), (110, 137), (125, 197), (126, 201)] {
-            assert_eq!(time.time_of_machine(own), now, "{own}");
+            assert_eq!(time.machine_time_at(own), now, "{own}");
         }
         assert!(!time.stands_still(150));
     }
@@ -201,9 +201,9 @@ mod tests {
         ];
         let time = time(&events);
         for own in 0..200 {
-            let now = time.time_of_machine(own);
-            assert!(time.at(now) >= own, "{own}");
-            assert!(now == 0 || time.at(now - 1) < own, "{own}");
+            let now = time.machine_time_at(own);
+            assert!(time.device_time_at(now) >= own, "{own}");
+            assert!(now == 0 || time.device_time_at(now - 1) < own, "{own}");
         }
     }
 }

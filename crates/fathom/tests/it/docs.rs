@@ -10,12 +10,13 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn pages(directory: &Path, into: &mut Vec<PathBuf>) {
+/// The files below a directory whose names end in this extension.
+fn find_files(directory: &Path, extension: &str, into: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).expect("a directory") {
         let path = entry.expect("directory entry").path();
         if path.is_dir() {
-            pages(&path, into);
-        } else if path.extension().is_some_and(|extension| extension == "md") {
+            find_files(&path, extension, into);
+        } else if path.extension().is_some_and(|found| found == extension) {
             into.push(path);
         }
     }
@@ -24,7 +25,7 @@ fn pages(directory: &Path, into: &mut Vec<PathBuf>) {
 /// All pages: those of the book and those at the root.
 fn all_pages() -> Vec<PathBuf> {
     let mut found = Vec::new();
-    pages(&root().join("docs"), &mut found);
+    find_files(&root().join("docs"), "md", &mut found);
     for entry in fs::read_dir(root()).expect("the root") {
         let path = entry.expect("directory entry").path();
         if path.extension().is_some_and(|extension| extension == "md") {
@@ -84,7 +85,7 @@ fn every_page_of_the_book_is_in_its_summary() {
     let book = root().join("docs");
     let summary = links(&fs::read_to_string(book.join("SUMMARY.md")).expect("SUMMARY.md"));
     let mut found = Vec::new();
-    pages(&book, &mut found);
+    find_files(&book, "md", &mut found);
     for page in found {
         let name = page
             .strip_prefix(&book)
@@ -98,14 +99,14 @@ fn every_page_of_the_book_is_in_its_summary() {
     }
 }
 
-/// `text` with a number in place of each `$(command)`.
-fn substituted(text: &str) -> String {
+/// `text` with this number in place of each part from `open` to `close`.
+fn replace_enclosed(text: &str, (open, close): (&str, char), number: char) -> String {
     let mut done = String::new();
     let mut rest = text;
-    while let Some((before, after)) = rest.split_once("$(") {
-        let (_, end) = after.split_once(')').unwrap_or((after, ""));
+    while let Some((before, after)) = rest.split_once(open) {
+        let (_, end) = after.split_once(close).unwrap_or((after, ""));
         done += before;
-        done.push('1');
+        done.push(number);
         rest = end;
     }
     done + rest
@@ -145,7 +146,7 @@ fn command_lines(text: &str) -> Vec<Vec<String>> {
         };
         let command = command.split("  #").next().unwrap_or_default();
         for part in command.split([';', '|']) {
-            let words = shell_words(&substituted(part));
+            let words = shell_words(&replace_enclosed(part, ("$(", ')'), '1'));
             let start = match words
                 .iter()
                 .position(|word| word == "fathom" || word == "--")
@@ -203,35 +204,10 @@ fn every_command_line_shown_is_accepted() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The files of Rust below a directory.
-fn sources(directory: &Path, into: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(directory).expect("a directory") {
-        let path = entry.expect("directory entry").path();
-        if path.is_dir() {
-            sources(&path, into);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            into.push(path);
-        }
-    }
-}
-
 /// The commands between backquotes, without `fathom`.
 fn quoted_commands(text: &str) -> impl Iterator<Item = &str> {
     let parts = text.split("`fathom ").skip(1);
     parts.filter_map(|part| part.split_once('`').map(|(command, _)| command))
-}
-
-/// A command of a message with a number in place of each value that is filled in.
-fn filled_in(command: &str) -> String {
-    let mut done = String::new();
-    let mut rest = command;
-    while let Some((before, after)) = rest.split_once('{') {
-        let (_, end) = after.split_once('}').unwrap_or((after, ""));
-        done += before;
-        done.push('4');
-        rest = end;
-    }
-    done + rest
 }
 
 /// Messages name commands and options, and some write a whole command line. What stands for a value is an argument as well, and what is
@@ -242,7 +218,7 @@ fn commands_in_messages_are_accepted() {
     for entry in fs::read_dir(root().join("crates")).expect("crates") {
         let directory = entry.expect("directory entry").path().join("src");
         if directory.is_dir() {
-            sources(&directory, &mut files);
+            find_files(&directory, "rs", &mut files);
         }
     }
     let (mut wrong, mut seen) = (Vec::new(), 0);
@@ -260,7 +236,7 @@ fn commands_in_messages_are_accepted() {
                 continue;
             }
             seen += 1;
-            let words = shell_words(&filled_in(&command));
+            let words = shell_words(&replace_enclosed(&command, ("{", '}'), '4'));
             let is_missing = |problem: &String| {
                 let values = [
                     "required arguments were not",

@@ -483,7 +483,7 @@ fn the_heat_of_a_device_has_a_share() {
         ),
         "--ioengine=libaio --iodepth=8",
         ("heat", "likely"),
-        "The heat of the target is probably the limit: a was hot and slowed itself down for 8.00 s since the run began",
+        "The heat of the target is probably the limit: a reported that it was hot for 8.00 s since the run began",
     );
     check(
         (
@@ -492,7 +492,7 @@ fn the_heat_of_a_device_has_a_share() {
         ),
         "--ioengine=libaio --iodepth=4",
         ("queue_depth", "fact"),
-        "a was hot and slowed itself down for 8.00 s since the run began",
+        "a reported that it was hot for 8.00 s since the run began",
     );
     check(
         (

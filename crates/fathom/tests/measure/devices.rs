@@ -14,16 +14,16 @@ pub const SCENES: &[Scene] = &[Scene::check(
 )
 .robust()];
 
-/// Lists of an attempt.
-const LISTS: usize = 20;
+/// Device lists that one attempt prints.
+const LISTS_PER_ATTEMPT: usize = 20;
 
 /// The whole command takes less than 50 ms, as the median of some.
 fn the_device_list_takes_less_than_50_ms() -> Result<(), String> {
-    let mut all: Vec<Duration> = (0..LISTS)
+    let mut all: Vec<Duration> = (0..LISTS_PER_ATTEMPT)
         .map(|_| fathom(["devices"]).expect(0).took)
         .collect();
     all.sort();
-    let took = all[LISTS / 2];
+    let took = all[LISTS_PER_ATTEMPT / 2];
     if took < Duration::from_millis(50) {
         Ok(())
     } else {

@@ -193,7 +193,7 @@ fn a_reap_on_a_hanging_device_returns() {
 /// A completion ends the wait for it before the limit, which is far beyond the time that a busy machine needs.
 #[test]
 fn a_completion_wakes_a_reap() {
-    const LIMIT: Duration = Duration::from_secs(600);
+    const MAX_WAIT_TIME: Duration = Duration::from_secs(600);
     require!(Fuse);
     let device = device();
     for case in asynchronous() {
@@ -213,12 +213,12 @@ fn a_completion_wakes_a_reap() {
                     device.clear_faults();
                     device.release();
                 });
-                let most = limit(2, 2, LIMIT.as_millis() as u64);
+                let most = limit(2, 2, MAX_WAIT_TIME.as_millis() as u64);
                 engine.reap(most, &mut done).unwrap();
             });
             assert_eq!(done.len(), 2, "{}", case.kind.name());
             assert!(
-                started.elapsed() < LIMIT,
+                started.elapsed() < MAX_WAIT_TIME / 2,
                 "{} {:?}",
                 case.kind.name(),
                 started.elapsed()
