@@ -5,7 +5,7 @@ use fathom_model::DeviceRecording;
 use crate::detectors::RunContext;
 
 /// A member of an array is slower than the others if its requests take at least so many times theirs.
-const MIN_RATIO_OF_SLOW_MEMBER: f64 = 1.5;
+pub(crate) const MIN_RATIO_OF_SLOW_MEMBER: f64 = 1.5;
 /// I/Os of each member that tell whether one is slower.
 const MIN_IOS_OF_MEMBER: u64 = 100;
 

@@ -262,19 +262,6 @@ pub(crate) fn elsewhere(html: &mut Html, downloads: &[(&str, String)], command: 
     html.raw("</p>");
 }
 
-/// A word of a command line, quoted for a shell where it has to be.
-pub(crate) fn shell_word(word: &str) -> String {
-    let is_plain = !word.is_empty()
-        && word
-            .chars()
-            .all(|c| c.is_alphanumeric() || "-_./=:,@%+".contains(c));
-    if is_plain {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -303,13 +290,5 @@ mod tests {
             !made.contains("<script>alert") && !made.contains("<img") && !made.contains("=\"\">"),
             "{made}"
         );
-    }
-
-    #[test]
-    fn words_for_a_shell() {
-        assert_eq!(shell_word("randread.fio"), "randread.fio");
-        assert_eq!(shell_word("a b"), "'a b'");
-        assert_eq!(shell_word("it's; rm -rf /"), "'it'\\''s; rm -rf /'");
-        assert_eq!(shell_word(""), "''");
     }
 }

@@ -3,7 +3,7 @@
 //! A scene is a machine, a load and what disturbs it, drawn at random; nothing in it knows the rules of the diagnosis. Its true cause is
 //! counterfactual: the run is repeated without each part of the scene that could be the cause (with twice the depth, twice the servers,
 //! without the limit, without the other program, ...), and the part whose absence gains most throughput or mean response time is the
-//! first cause. Below 5 % it is none.
+//! first cause. Below 5 % it is none: the load is balanced, or several limits hold it at the same rate, which is tried with each alone.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -51,6 +51,8 @@ enum Cause {
     Heat,
     SlowMember,
     Splitting,
+    /// No part gains anything alone, and at least one set limit holds the rate by itself: several limits at the same rate.
+    EqualLimits,
     None,
 }
 
@@ -74,8 +76,19 @@ impl Cause {
             Cause::Heat => "heat",
             Cause::SlowMember => "slow_member",
             Cause::Splitting => "splitting",
+            Cause::EqualLimits => "limits at one rate",
             Cause::None => "none",
         }
+    }
+}
+
+impl Cause {
+    /// Whether it holds the load at a rate that somebody set.
+    const fn is_set_limit(self) -> bool {
+        matches!(
+            self,
+            Cause::Ceiling | Cause::ControlGroup | Cause::PlannedRate | Cause::Link
+        )
     }
 }
 
@@ -212,8 +225,8 @@ impl Scene {
         let servers = random.choose(&[1, 1, 2, 4, 8, 16, 32, 64]);
         // At most 20,000 I/Os per second, so that a scene takes a fraction of a second.
         let shortest_us = (servers * 1_000_000 / 20_000).max(100);
-        // In five scenes of eight as many I/Os are in flight as there are servers: neither the depth nor the target gains anything alone.
-        let is_balanced = random.next() % 8 < 5;
+        // In six scenes of eight as many I/Os are in flight as there are servers: neither the depth nor the target gains anything alone.
+        let is_balanced = random.next() % 8 < 6;
         let depths = [1, 2, 4, 8, 16, 32, 64];
         let mut scene = Scene {
             servers,
@@ -282,6 +295,9 @@ impl Scene {
             40 => self.has_memory_pressure = true,
             41..=44 => self.add_heat(random),
             45..=47 => self.add_slow_member(random),
+            // So that the causes that seldom are the first one are, in twenty scenes of a thousand.
+            48 => self.rate = Some(self.part(random, 0.1, 1.0)),
+            49 | 50 => self.add_cpu(random),
             _ => {}
         }
     }
@@ -509,71 +525,92 @@ impl Scene {
         if self.writes { "write" } else { "read" }
     }
 
-    /// The scene without each part that could be the cause.
-    fn counterfactuals(&self) -> Vec<(Cause, Scene)> {
+    /// Each part that could be the cause, with what takes it away.
+    fn parts(&self) -> Vec<(Cause, fn(&mut Scene))> {
         let mut all = Vec::new();
-        let mut add = |is_there: bool, cause, change: &dyn Fn(&mut Scene)| {
+        let mut add = |is_there: bool, cause, change: fn(&mut Scene)| {
             if is_there {
-                let mut scene = self.clone();
-                change(&mut scene);
-                all.push((cause, scene));
+                all.push((cause, change));
             }
         };
-        add(true, Cause::QueueDepth, &|scene| scene.depth *= 2);
-        add(true, Cause::Target, &Scene::double_target);
+        add(true, Cause::QueueDepth, |scene| scene.depth *= 2);
+        add(true, Cause::Target, Scene::double_target);
         let is_limited = self.ceiling.is_some() || self.byte_ceiling.is_some();
-        add(is_limited, Cause::Ceiling, &|scene| {
+        add(is_limited, Cause::Ceiling, |scene| {
             (scene.ceiling, scene.byte_ceiling) = (None, None);
         });
-        add(self.group_iops.is_some(), Cause::ControlGroup, &|scene| {
+        add(self.group_iops.is_some(), Cause::ControlGroup, |scene| {
             scene.group_iops = None;
         });
-        add(self.rate.is_some(), Cause::PlannedRate, &|scene| {
+        add(self.rate.is_some(), Cause::PlannedRate, |scene| {
             scene.rate = None;
         });
-        add(self.think_us.is_some(), Cause::ThinkTime, &|scene| {
+        add(self.think_us.is_some(), Cause::ThinkTime, |scene| {
             scene.think_us = None;
         });
-        add(self.neighbour.is_some(), Cause::Neighbour, &|scene| {
+        add(self.neighbour.is_some(), Cause::Neighbour, |scene| {
             scene.neighbour = None;
         });
         let is_host_slow = self.stop_ms.is_some() || self.cpu_event.is_some();
-        add(is_host_slow, Cause::HostCpu, &|scene| {
+        add(is_host_slow, Cause::HostCpu, |scene| {
             (scene.stop_ms, scene.cpu_event) = (None, None);
         });
         // As twice the servers are of the target.
-        add(self.cpu_ns.is_some(), Cause::Program, &|scene| {
+        add(self.cpu_ns.is_some(), Cause::Program, |scene| {
             scene.cpu_ns = scene.cpu_ns.map(|ns| ns / 2);
         });
-        add(self.stall_ms.is_some(), Cause::Stall, &|scene| {
+        add(self.stall_ms.is_some(), Cause::Stall, |scene| {
             scene.stall_ms = None;
         });
-        add(self.heat.is_some(), Cause::Heat, &|scene| scene.heat = None);
-        add(self.syncs.is_some(), Cause::Flush, &|scene| {
+        add(self.heat.is_some(), Cause::Heat, |scene| scene.heat = None);
+        add(self.syncs.is_some(), Cause::Flush, |scene| {
             scene.syncs = None;
         });
-        add(self.link.is_some(), Cause::Link, &|scene| scene.link = None);
-        add(self.largest_kib.is_some(), Cause::Splitting, &|scene| {
+        add(self.link.is_some(), Cause::Link, |scene| scene.link = None);
+        add(self.largest_kib.is_some(), Cause::Splitting, |scene| {
             scene.largest_kib = None;
         });
         let has_parity = self.array.is_some_and(|array| array.level != "raid0");
-        add(has_parity, Cause::RaidWritePenalty, &|scene| {
+        add(has_parity, Cause::RaidWritePenalty, |scene| {
             if let Some(array) = &mut scene.array {
                 array.level = "raid0";
             }
         });
         let has_slow_member = self.array.is_some_and(|array| array.slowness > 1);
-        add(has_slow_member, Cause::SlowMember, &|scene| {
+        add(has_slow_member, Cause::SlowMember, |scene| {
             if let Some(array) = &mut scene.array {
                 array.slowness = 1;
             }
         });
-        add(self.drive.is_some(), Cause::GarbageCollection, &|scene| {
+        add(self.drive.is_some(), Cause::GarbageCollection, |scene| {
             if let Some(drive) = &mut scene.drive {
                 drive.collects_garbage = false;
             }
         });
         all
+    }
+
+    /// The scene without each part that could be the cause.
+    fn counterfactuals(&self) -> Vec<(Cause, Scene)> {
+        let without = |(cause, take_away): (Cause, fn(&mut Scene))| {
+            let mut scene = self.clone();
+            take_away(&mut scene);
+            (cause, scene)
+        };
+        self.parts().into_iter().map(without).collect()
+    }
+
+    /// For each limit that is set: the scene with it and without all others that could be the cause.
+    fn with_one_limit_each(&self) -> Vec<(Cause, Scene)> {
+        let parts = self.parts();
+        let limits = parts.iter().filter(|(cause, _)| cause.is_set_limit());
+        let with_one = |limit: Cause| {
+            let mut scene = self.clone();
+            let others = parts.iter().filter(|(cause, _)| *cause != limit);
+            others.for_each(|(_, take_away)| take_away(&mut scene));
+            (limit, scene)
+        };
+        limits.map(|(limit, _)| with_one(*limit)).collect()
     }
 
     /// Twice the servers, or dies.
@@ -708,6 +745,18 @@ impl Runner {
         effects.sort_by(|a, b| b.1.total_cmp(&a.1));
         Ok(effects)
     }
+
+    /// The set limits that hold a load at its rate alone, without anything else that could be the cause.
+    fn equal_limits(&self, scene: &Scene, with: &Answer) -> io::Result<Vec<Cause>> {
+        let mut all = Vec::new();
+        for (cause, other) in scene.with_one_limit_each() {
+            let alone = self.run(&other, false)?;
+            if alone.iops < (1.0 + MIN_EFFECT) * with.iops {
+                all.push(cause);
+            }
+        }
+        Ok(all)
+    }
 }
 
 /// How an answer compares with the truth.
@@ -722,7 +771,13 @@ enum Judgement {
     WrongAsFact,
 }
 
-fn judge(scene: &Scene, answer: &Answer, causes: &[(Cause, f64)]) -> Judgement {
+/// Judges an answer by the true causes of its scene; where there is none, by the limits that hold its rate alone.
+fn judge(
+    scene: &Scene,
+    answer: &Answer,
+    causes: &[(Cause, f64)],
+    equal_limits: &[Cause],
+) -> Judgement {
     let first = causes.first().map_or(0.0, |(_, effect)| *effect);
     let accepted = causes
         .iter()
@@ -731,6 +786,7 @@ fn judge(scene: &Scene, answer: &Answer, causes: &[(Cause, f64)]) -> Judgement {
     // As many I/Os in flight as servers: more of one without more of the other gain nothing, and more in flight only wait.
     if causes.is_empty() {
         accepted.push(Cause::Target.name());
+        accepted.extend(equal_limits.iter().map(|cause| cause.name()));
     }
     // A drive that was full before the run began shows nothing of how fast it is otherwise.
     let was_full = scene
@@ -862,6 +918,8 @@ struct Outcome {
     scene: Scene,
     answer: Answer,
     causes: Vec<(Cause, f64)>,
+    /// Where there is no cause: the limits that hold the rate alone.
+    equal_limits: Vec<Cause>,
     judgement: Judgement,
 }
 
@@ -869,20 +927,28 @@ impl Outcome {
     fn of(runner: &Runner, scene: &Scene) -> io::Result<Outcome> {
         let answer = runner.run(scene, true)?;
         let causes = runner.true_causes(scene, &answer)?;
+        let equal_limits = match causes.is_empty() {
+            true => runner.equal_limits(scene, &answer)?,
+            false => Vec::new(),
+        };
         Ok(Outcome {
             scene: scene.clone(),
-            judgement: judge(scene, &answer, &causes),
+            judgement: judge(scene, &answer, &causes, &equal_limits),
             answer,
             causes,
+            equal_limits,
         })
     }
 
     fn print(&self, number: usize) {
-        let causes: Vec<String> = self
-            .causes
+        let effects = self.causes.iter();
+        let effects =
+            effects.map(|(cause, effect)| format!("{} {:.0} %", cause.name(), 100.0 * effect));
+        let equal = self
+            .equal_limits
             .iter()
-            .map(|(cause, effect)| format!("{} {:.0} %", cause.name(), 100.0 * effect))
-            .collect();
+            .map(|cause| format!("{} at the same rate", cause.name()));
+        let causes: Vec<String> = effects.chain(equal).collect();
         println!(
             "{number}: {} | {} | {}\n   said {} ({}) {:?}: {}",
             causes.join(", "),
@@ -939,8 +1005,11 @@ fn run_scenes(program: &Path, directory: &Path, options: &Options) -> io::Result
 fn table(outcomes: &[Outcome], options: &Options) -> String {
     let mut rows: BTreeMap<Cause, Row> = BTreeMap::new();
     for outcome in outcomes {
-        let first = outcome.causes.first();
-        let first = first.map_or(Cause::None, |(cause, _)| *cause);
+        let first = match (outcome.causes.first(), outcome.equal_limits.is_empty()) {
+            (Some((cause, _)), _) => *cause,
+            (None, true) => Cause::None,
+            (None, false) => Cause::EqualLimits,
+        };
         let row = rows.entry(first).or_default();
         row.add(&outcome.answer, outcome.judgement);
     }

@@ -1,5 +1,6 @@
 //! A rate that is set rather than reached: a ceiling of a volume, a provider or a controller.
 
+use fathom_model::format::shell_word;
 use fathom_model::{DepthProbe, Diagnosis, Direction, LimitCause};
 
 use super::disturbance::flush_share;
@@ -211,8 +212,22 @@ pub(super) fn ceiling(evidence: &Evidence, usual: f64, figures: &str) -> Diagnos
             "A ceiling of about {} per second is probably the limit (of the volume, the provider or a controller){figures}.",
             evidence.figures.rate("ceiling_iops", usual),
         ),
-        "`fathom limits`, or the settings of the volume",
+        &measurement_of_limits(evidence),
     )
+}
+
+/// What settles whether the volume has a ceiling.
+pub(super) fn measurement_of_limits(evidence: &Evidence) -> String {
+    let path = evidence
+        .members()
+        .find_map(|member| member.job.files.paths.first());
+    match path {
+        Some(path) => format!(
+            "`fathom limits {}`, or the settings of the volume",
+            shell_word(&path.display().to_string())
+        ),
+        None => "the settings of the volume".to_owned(),
+    }
 }
 
 /// The time of an I/O that none of the same load delays: that of a probe, or the shortest one of the run, whose first I/O finds an empty

@@ -9,7 +9,7 @@ use super::queue::{
 };
 use super::target_parts;
 use super::{Evidence, likely, service_ns};
-use crate::array_members::{SlowMember, find_slow_member};
+use crate::array_members::{MIN_RATIO_OF_SLOW_MEMBER, SlowMember, find_slow_member};
 use crate::summary_sentences::{concerns, user_latency};
 
 /// What gains less than this where it is absent is no cause.
@@ -32,6 +32,8 @@ const MIN_GROWTH_OF_WAITING_WRITES: f64 = 1.5;
 const STANDARD_DEVIATIONS_OF_BEST_QUARTER: f64 = 1.15;
 /// And so many times as far as above the lowest count of that quarter, which is 0.67 standard deviations above the mean.
 const SPREADS_OF_BEST_QUARTER: f64 = 2.4;
+/// The fastest of many I/Os takes a smaller share of the mean time where the times vary.
+const MIN_TIME_SHARE_OF_EQUAL_TIMES: f64 = 0.8;
 /// The queue of one of several equal members is by chance not so many times as long as those of the others.
 const MAX_RATIO_OF_EQUAL_MEMBERS: f64 = 5.0;
 /// Intervals that show how heat lowers the rate.
@@ -223,16 +225,21 @@ fn slow_member(evidence: &Evidence) -> Option<Disturbance> {
         usual_ns,
     } = find_slow_member(members)?;
     // Without it, an I/O takes what the others take, once or for the reads and the writes of a parity.
-    let without_ns = target_parts::requests_in_turn(evidence) * usual_ns;
-    let mut gain = evidence.entry().little.mean_ns / without_ns.max(1.0);
+    let without_ns =
+        target_parts::requests_in_turn(evidence) * turn_of_equal_members(evidence, usual_ns);
+    let transfer_ns = target_parts::transfer_ns(evidence);
+    let mut gain = evidence.entry().little.mean_ns / (without_ns + transfer_ns).max(1.0);
     // Queues of equal members differ as well, by chance and for long: then the others wait too, and are as busy.
     let alone = ios_alone(evidence, evidence.effective_depth());
+    let turns = target_parts::requests_in_turn(evidence);
     let others_wait =
-        alone.is_none_or(|alone| without_ns > MAX_RESPONSE_OF_IDLE_TARGET * alone.mean_ns);
+        alone.is_none_or(|alone| turns * usual_ns > MAX_RESPONSE_OF_IDLE_TARGET * alone.mean_ns);
     if others_wait && slowest.mean_ns < MAX_RATIO_OF_EQUAL_MEMBERS * usual_ns {
         let busiest = others.iter().map(|one| one.busy_share).fold(0.0, f64::max);
         gain = gain.min(slowest.busy_share / busiest.max(1e-9));
     }
+    // In its queue requests wait: a member as fast as the others serves them so many times as fast, not so many times as long as they took.
+    gain = gain.min(slowness_without_queue(evidence).unwrap_or(f64::INFINITY));
     Some(Disturbance {
         cause: LimitCause::SlowMember,
         gain: gain - 1.0,
@@ -243,6 +250,48 @@ fn slow_member(evidence: &Evidence) -> Option<Disturbance> {
             evidence.figures.duration("other_members_ns", usual_ns),
         ),
     })
+}
+
+/// The mean time of a turn of an I/O that needs several members at once whose requests take so long each: the longest of `k` exponential
+/// times is the sum of 1/1 to 1/k times their mean.
+fn turn_of_equal_members(evidence: &Evidence, usual_ns: f64) -> f64 {
+    if !vary(evidence, usual_ns) {
+        return usual_ns;
+    }
+    let needed = target_parts::members_in_turn(evidence) as u32;
+    (1..=needed).map(|one| usual_ns / f64::from(one)).sum()
+}
+
+/// Whether the times of requests to the members of an array vary, which the fastest I/O of the run shows.
+fn vary(evidence: &Evidence, usual_ns: f64) -> bool {
+    let fastest = evidence.entry().directions[evidence.main].clat.min as f64;
+    let turns = target_parts::requests_in_turn(evidence);
+    fastest < MIN_TIME_SHARE_OF_EQUAL_TIMES * turns * usual_ns
+}
+
+/// How many times as long as the others the slow member takes for a request that waits for none: each turn of an I/O ends with the slowest of
+/// the members that it needs, and with one in flight nothing else takes time. `None` where that was not measured, or shows no slow member
+/// because the others have queues of their own under the load.
+pub(super) fn slowness_without_queue(evidence: &Evidence) -> Option<f64> {
+    let members = &evidence.parts.members;
+    let usual_ns = find_slow_member(members)?.usual_ns;
+    let depth = evidence.effective_depth();
+    let turns = target_parts::requests_in_turn(evidence);
+    let mut alone = ios_alone(evidence, depth)?;
+    if depth <= 1.0 {
+        alone.mean_ns = evidence.entry().little.mean_ns;
+    }
+    // Under the load the others may have queues as well; the fastest ones of equal I/Os that are alone need no slow member.
+    let usual_ns = match vary(evidence, usual_ns) {
+        true => usual_ns,
+        false => usual_ns.min(alone.p10_ns / turns),
+    };
+    let error = 1.0 / (alone.ios as f64).max(1.0).sqrt();
+    let members_ns = alone.mean_ns * (1.0 + error) - target_parts::transfer_ns(evidence);
+    let turn_ns = members_ns / turns;
+    let share = target_parts::members_in_turn(evidence) / members.len() as f64;
+    let slowness = (turn_ns / usual_ns.max(1.0) - (1.0 - share)) / share;
+    (slowness >= MIN_RATIO_OF_SLOW_MEMBER).then_some(slowness)
 }
 
 /// Says that a target was hot where no interval of the run shows what it does when it is not.
@@ -530,6 +579,20 @@ pub(super) fn stalls(evidence: &Evidence) -> Vec<TimeSpan> {
         .filter(|finding| finding.code == "TARGET_STALLED" && concerns(finding, evidence.entry()))
         .flat_map(|finding| finding.when.iter().copied())
         .collect()
+}
+
+/// When this program did not run or the target completed nothing, without overlaps.
+pub(super) fn standstills(evidence: &Evidence) -> Vec<TimeSpan> {
+    let mut all = [stops(evidence), stalls(evidence)].concat();
+    all.sort_by_key(|span| span.from);
+    let mut merged: Vec<TimeSpan> = Vec::new();
+    for span in all {
+        match merged.last_mut() {
+            Some(last) if span.from <= last.to => last.to = last.to.max(span.to),
+            _ => merged.push(span),
+        }
+    }
+    merged
 }
 
 fn length(span: &TimeSpan) -> Nanos {

@@ -4,10 +4,11 @@ use fathom_model::{Certainty, DepthProbe, Diagnosis, Direction, LimitCause};
 
 use super::ceiling::{
     MIN_INTERVALS_OF_USUAL_RATE, RateShape, ceiling, error_of_served, ios_alone, is_at_ceiling,
-    of_run, rate_shape, served_at_once, takes_equal_times, time_alone,
+    measurement_of_limits, of_run, rate_shape, served_at_once, takes_equal_times, time_alone,
 };
 use super::disturbance::{
-    MIN_GAIN, flush_share, is_used_up_beside_own_rate, share_lost_to_heat, stalls, stops, total,
+    MIN_GAIN, flush_share, is_used_up_beside_own_rate, share_lost_to_heat, stalls, standstills,
+    stops, total,
 };
 use super::target_parts;
 use super::{
@@ -25,7 +26,7 @@ const MAX_GROWTH_OF_FALLING_RATE: f64 = 0.9;
 /// A target gains at most this many times what twice the depth gains where about as many I/Os are in flight as it serves at once.
 const MAX_GAIN_OF_BALANCED_TARGET: f64 = 1.5;
 /// A small gain of twice the depth is no chance from so many standard errors of its probe on: of balanced loads, one in fifteen has it.
-const STANDARD_ERRORS_OF_SMALL_GAIN: f64 = 1.5;
+const STANDARD_ERRORS_OF_SMALL_GAIN: f64 = 2.0;
 /// The rate of a run is that of at least this share of its time, also where this program and the target stood still for longer.
 const MIN_SHARE_OF_MOVING_TIME: f64 = 0.05;
 /// A worker that uses a smaller share of a CPU is not the limit itself.
@@ -36,8 +37,11 @@ const MAX_GROWTH_OF_TARGET_LIMIT: f64 = 1.1;
 const MAX_GROWTH_OF_TARGET_AS_FACT: f64 = 1.05;
 /// An interval whose I/Os differ by a larger share from those of the median is no usual one.
 const MAX_DISTANCE_OF_USUAL_INTERVAL: f64 = 0.1;
-/// One in ten writes that takes a smaller share of the mean time did not wait for the medium: of exponential times, one in ten takes 10.5 %.
-const MAX_TIME_SHARE_OF_BUFFERED_WRITE: f64 = 0.09;
+/// One in ten writes that takes a smaller share of the mean time did not wait for the medium: of exponential times, one in ten takes 10.5 %,
+/// and of a mix of two of them whose longer one is ten times the other and takes as much of the time, 6.3 %.
+const MAX_TIME_SHARE_OF_BUFFERED_WRITE: f64 = 0.05;
+/// Without a link, an I/O alone is at most so many times as fast: what is left of its time is the difference of two measured ones.
+const MAX_GAIN_WITHOUT_LINK: f64 = 20.0;
 /// Where one write at a time reaches this share of the rate, more in flight gain nothing.
 const MIN_RATE_SHARE_OF_BUFFERED: f64 = 0.9;
 /// With more in flight, writes take at least this share of the time.
@@ -340,10 +344,14 @@ fn gain_by_probes(evidence: &Evidence, cause: LimitCause) -> f64 {
         let used = evidence.entry().little.in_flight + flush_share(evidence) * depth;
         return depth / used.max(1e-9) - 1.0;
     }
-    if matches!(
-        cause,
-        LimitCause::Ceiling | LimitCause::ControlGroup | LimitCause::Link
-    ) {
+    if cause == LimitCause::Link {
+        // An I/O whose bytes need no time on it is as much faster, and so are N of them.
+        let alone_ns = time_alone(evidence, depth).mean_ns;
+        let without_ns = alone_ns - target_parts::transfer_ns(evidence);
+        let faster = alone_ns / without_ns.max(alone_ns / MAX_GAIN_WITHOUT_LINK);
+        return (bound_of_depth(evidence) * faster - 1.0).clamp(0.0, 1.0);
+    }
+    if matches!(cause, LimitCause::Ceiling | LimitCause::ControlGroup) {
         // Without the limit, the target or the depth is the next one. What the depth allows is known.
         return (bound_of_depth(evidence) - 1.0).clamp(0.0, 1.0);
     }
@@ -430,7 +438,8 @@ fn buffered_target(evidence: &Evidence, depth: f64) -> Option<Diagnosis> {
 /// of the time. A second one in flight finds the room that the pause before its probe made.
 fn full_buffer(evidence: &Evidence) -> Option<Diagnosis> {
     let run = of_run(evidence);
-    let mean_ns = evidence.entry().little.mean_ns;
+    // At the usual rate, which a stop or a slow time of the target does not change.
+    let mean_ns = evidence.effective_depth() * 1e9 / usual_rate(evidence).max(1e-9);
     let (option, _, double) = other_depths(evidence, 1.0);
     (run.p10_ns < MAX_TIME_SHARE_OF_BUFFERED_WRITE * mean_ns).then(|| {
         likely(
@@ -582,7 +591,7 @@ fn target_or_ceiling(
         RateShape::Even => likely(
             LimitCause::Target,
             text(", or a ceiling of its volume,"),
-            "`fathom limits`, or the settings of the volume",
+            &measurement_of_limits(evidence),
         ),
         RateShape::OfTarget => fact(LimitCause::Target, text("")),
     }
@@ -600,12 +609,13 @@ fn make_likely(diagnosis: &mut Diagnosis) {
     diagnosis.settled_by = Some("the same load with a longer runtime".to_owned());
 }
 
-/// Whether a worker used most of the CPU time that the hypervisor left it.
+/// Whether a worker used most of the CPU time that the hypervisor left it while the load went on.
 pub(super) fn has_busy_worker(evidence: &Evidence) -> bool {
     let (from, to) = evidence.context.span();
     let whole = to.saturating_sub(from).as_secs_f64().max(1e-9);
-    let stopped = total(&stops(evidence)).as_secs_f64() / whole;
-    let available = 1.0 - evidence.steal_percent.unwrap_or(0.0) / 100.0 - stopped;
+    let stood_still = total(&standstills(evidence)).as_secs_f64() / whole;
+    let stolen = evidence.steal_percent.unwrap_or(0.0) / 100.0;
+    let available = (1.0 - stolen - stood_still).max(MIN_SHARE_OF_MOVING_TIME);
     evidence
         .members()
         .any(|member| member.cpu_share() >= MAX_CPU_SHARE_OF_IDLE_WORKER * available)

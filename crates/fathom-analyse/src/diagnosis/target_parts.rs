@@ -28,8 +28,7 @@ const STANDARD_ERRORS_OF_FALL: f64 = 5.0;
 const MIN_INTERVALS_OF_FALL: usize = 12;
 
 /// What settles whether a drive was slowed by garbage collection.
-const UNTIL_STEADY: &str =
-    "`fathom suite pts-wsat PATH`, which overwrites the whole target until the rate is steady";
+const UNTIL_STEADY: &str = "the same load with a longer runtime, until its rate is steady";
 
 /// What settles whether the number of requests is the limit.
 const ONE_REQUEST: &str =
@@ -57,6 +56,7 @@ pub(super) fn refine(evidence: &Evidence, diagnosis: &mut Diagnosis) {
                 .or_else(|| {
                     // Where no I/O waits for another one, its response is all of its time.
                     let is_alone = diagnosis.cause == LimitCause::Knee
+                        || evidence.effective_depth() < 2.0
                         || bound_of_depth(evidence) - 1.0 < disturbance::MIN_GAIN;
                     link_of_response(evidence).filter(|_| is_alone)
                 })
@@ -207,11 +207,33 @@ pub(super) fn requests_in_turn(evidence: &Evidence) -> f64 {
     }
 }
 
+/// Members of an array that each turn of an I/O needs at once.
+pub(super) fn members_in_turn(evidence: &Evidence) -> f64 {
+    let array = evidence.parts.array;
+    let kind = array.map_or("", |array| array.kind.as_str());
+    match kind {
+        _ if evidence.main != Direction::Write => 1.0,
+        "raid1" => array.map_or(1.0, |array| f64::from(array.members)),
+        "raid4" | "raid5" | "raid10" => 2.0,
+        "raid6" => 3.0,
+        _ => 1.0,
+    }
+}
+
 /// By which share the rate of such writes would be higher without parity, if N in flight reach so many times the rate of the run at most: a
-/// write takes half of the time without the reads before it, and a used-up target does one I/O in place of several.
+/// write takes half of the time without the reads before it, less if a member is slow that fewer writes need then, and a used-up target does
+/// one I/O in place of several.
 pub(super) fn gain_without_parity(evidence: &Evidence, bound: f64) -> f64 {
     let ios_per_write = evidence.parts.array.and_then(ios_per_write).unwrap_or(1);
-    (2.0 * bound - 1.0).clamp(0.0, f64::from(ios_per_write - 1))
+    let slowness = disturbance::slowness_without_queue(evidence).unwrap_or(1.0);
+    let members = evidence
+        .parts
+        .array
+        .map_or(1.0, |array| f64::from(array.members));
+    // The mean time of a turn that needs so many of the members, in times of the usual ones.
+    let turn = |needed: f64| 1.0 + (slowness - 1.0) * needed / members.max(1.0);
+    let times = 2.0 * turn(members_in_turn(evidence)) / turn(1.0);
+    (times * bound - 1.0).clamp(0.0, f64::from(ios_per_write - 1))
 }
 
 /// Writes that change a part of a stripe with parity: data and parities are read, then written.

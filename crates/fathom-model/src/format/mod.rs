@@ -14,6 +14,7 @@
 mod calendar;
 mod number;
 mod printable;
+mod shell;
 mod time;
 
 pub use self::calendar::{ctime, date, date_minute, date_of_result};
@@ -23,4 +24,5 @@ pub use self::number::{
 pub use self::printable::{
     csv_field, csv_line, escape_invisible, json_plain_len, printable, terminal_text,
 };
+pub use self::shell::shell_word;
 pub use self::time::{TimeUnit, duration, exact_time, latency, time_left};

@@ -1,12 +1,13 @@
 //! A run: its report, its cells, and where to continue.
 
 use fathom_chart::report_parts;
+use fathom_model::format::shell_word;
 use fathom_model::{CellState, Run, RunState, StoredCell};
 use fathom_report::{metric_text, run_state};
 
 use super::{answer, started};
 use crate::answer::{Answer, Problem};
-use crate::html::{Column, Frame, Html, elsewhere, number, shell_word, words};
+use crate::html::{Column, Frame, Html, elsewhere, number, words};
 use crate::request::{Request, address};
 use crate::routes::RUN;
 use crate::workers::Site;

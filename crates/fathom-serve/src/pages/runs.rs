@@ -1,13 +1,14 @@
 //! The list of runs.
 
 use fathom_model::Run;
+use fathom_model::format::shell_word;
 use fathom_report::{metric_text, run_state};
 use fathom_store::ListedRun;
 
 use super::{answer, device_of, fact, started};
 use crate::answer::{Answer, Problem};
 use crate::filters::{list, query};
-use crate::html::{Column, Frame, Html, elsewhere, number, shell_word, words};
+use crate::html::{Column, Frame, Html, elsewhere, number, words};
 use crate::request::{Request, address};
 use crate::workers::Site;
 

@@ -204,29 +204,38 @@ impl State {
                 self.threads[thread].status = Status::Running;
                 return Some(thread);
             }
-            let time = self.first_timer()?;
+            let time = self.earliest_timer()?;
             self.move_time(time, shown);
         }
     }
 
-    /// The earliest time for which a thread waits.
-    fn first_timer(&mut self) -> Option<SimTime> {
+    /// A time before which no thread stops to wait without a completion; none if all threads have ended.
+    ///
+    /// A thread that has waited again since may wait longer: its entry stays until it is due, because most waits end by a
+    /// completion, and two changes of the heap would take longer than the rest of such an I/O.
+    fn earliest_timer(&mut self) -> Option<SimTime> {
         loop {
             let Reverse((time, thread)) = *self.timers.peek()?;
-            let owner = &mut self.threads[thread];
-            if owner.timer == Some(time) {
-                match owner.status {
-                    Status::Waiting { until, .. } if until <= time => return Some(time),
-                    Status::Waiting { until, .. } => {
-                        owner.timer = None;
-                        self.timers.pop();
-                        self.set_timer(thread, until);
-                        continue;
-                    }
-                    _ => owner.timer = None,
-                }
+            let owner = &self.threads[thread];
+            if owner.timer == Some(time) && owner.status != Status::Ended {
+                return Some(time);
             }
             self.timers.pop();
+        }
+    }
+
+    /// Wakes up the threads whose time has come.
+    fn wake_due(&mut self) {
+        while self.earliest_timer().is_some_and(|time| time <= self.now) {
+            let Some(Reverse((_, thread))) = self.timers.pop() else {
+                return;
+            };
+            self.threads[thread].timer = None;
+            match self.threads[thread].status {
+                Status::Waiting { until, .. } if until <= self.now => self.wake(thread),
+                Status::Waiting { until, .. } => self.set_timer(thread, until),
+                Status::Running | Status::Ready | Status::Ended => {}
+            }
         }
     }
 
@@ -254,12 +263,7 @@ impl State {
             self.hardware.read(self.now);
         }
         self.hand_out();
-        while self.first_timer().is_some_and(|time| time <= self.now) {
-            if let Some(Reverse((_, thread))) = self.timers.pop() {
-                self.threads[thread].timer = None;
-                self.wake(thread);
-            }
-        }
+        self.wake_due();
     }
 
     /// Whether the requests of a thread are never completed. If a disk hangs, the thread notices it by its own timeouts.

@@ -534,3 +534,66 @@ fn a_slow_member_of_an_array_is_no_rate_limiter() {
     let json = run_on(model, &[], "--runtime=5 --ioengine=libaio --iodepth=16");
     assert_eq!(json.finding("RATE_LIMITED"), None);
 }
+
+/// A write of a part of a stripe of raid5 reads and writes two members: four I/Os, twice a turn of two. Without parity each write is one I/O,
+/// of which one in four meets the member that takes five times as long; that gains more than a fifth member like the others would, because
+/// a turn of two random times of 200 us takes 300 us.
+#[test]
+fn the_parity_of_an_array_is_weighed_against_its_slow_member() {
+    let member = |us: u32| format!("servers(count=2, service={us}us, distribution=exponential)");
+    let (usual, slow) = (member(200), member(1000));
+    check(
+        (&format!("raid5(3 x {usual}, {slow}, chunk=256k)"), &[]),
+        "--ioengine=libaio --iodepth=4 --rw=randwrite",
+        ("raid_write_penalty", "likely"),
+        "The member a-3 of the array takes 1.",
+    );
+}
+
+/// A link that carries 950 reads of 16 KiB per second lets a target wait that does 4,000: a standstill of 4 s of 10 s loses less.
+#[test]
+fn a_link_is_weighed_against_a_standstill() {
+    check(
+        (
+            "link(servers(count=2, service=500us), rate=15564kB/s)",
+            &["at = '3s', stall_device = '/dev/a', lasts = '4s'"],
+        ),
+        "--ioengine=libaio --iodepth=2 --bs=16k",
+        ("link", "likely"),
+        "The target completed nothing for 4.00 s",
+    );
+}
+
+/// Regression 1496: of exponential times one in ten takes 10.5 % of their mean, and less of a mean that contains a standstill. That was taken
+/// for a buffer that takes some writes at once, and hid that the queue depth is the limit.
+#[test]
+fn times_that_vary_are_no_buffer() {
+    check(
+        (
+            "servers(count=16, service=1600us, distribution=exponential)",
+            &["at = '3s', stall_device = '/dev/a', lasts = '4s'"],
+        ),
+        "--ioengine=libaio --iodepth=1 --rw=randwrite",
+        ("queue_depth", "fact"),
+        "The target completed nothing for 4.00 s",
+    );
+}
+
+/// Regression 1497: an I/O of this program takes 150 us of CPU time, and 1.5 ms from 2 s on, while the target does 20,000 per second. The CPU
+/// time of its worker was compared with the whole run, of which the target stood still for 4 s, so that the target was the limit as a fact.
+#[test]
+fn a_busy_worker_is_weighed_against_a_standstill() {
+    check(
+        (
+            "servers(count=4, service=200us, distribution=exponential)",
+            &[
+                "cpu_per_io = '150us'",
+                "at = '2s', slow_cpu = '90%', lasts = '100s'",
+                "at = '3s', stall_device = '/dev/a', lasts = '4s'",
+            ],
+        ),
+        "--ioengine=libaio --iodepth=4",
+        ("program", "likely"),
+        "The target completed nothing for 4.00 s",
+    );
+}

@@ -47,12 +47,18 @@ fn trace() -> String {
     trace + "2000000 /dev/a close\n"
 }
 
-/// Runs a load on a machine with one device of this model, and with these events. Options before a `--name` of the load belong to the
+/// Runs a load on a machine with one device of this model, and with these events; `cpu_per_io` is one of the machine. Options before a `--name` of the load belong to the
 /// job x.
 pub fn run_on(model: &str, events: &[&str], load: &str) -> Json {
     let directory = Scratch::new().expect("a directory");
-    let mut machine =
-        format!("[[device]]\npath = \"/dev/a\"\nmodel = \"{model}\"\nscratch = true\n");
+    // What is said of the machine itself comes first.
+    let (machine, events): (Vec<&str>, Vec<&str>) = events
+        .iter()
+        .partition(|line| line.starts_with("cpu_per_io"));
+    let mut machine = format!(
+        "{}\n[[device]]\npath = \"/dev/a\"\nmodel = \"{model}\"\nscratch = true\n",
+        machine.concat()
+    );
     for event in events {
         machine += &format!("\n[[event]]\n{}\n", event.replace(", ", "\n"));
     }
