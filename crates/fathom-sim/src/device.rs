@@ -83,6 +83,10 @@ pub struct SurveyedArray {
     pub stripe_bytes: u64,
     /// Bytes of each member that the array uses.
     pub member_bytes: u64,
+    /// Members that are missing, or do not hold all of their data yet.
+    pub degraded: u32,
+    /// The data of a member that was replaced is being rebuilt.
+    pub is_rebuilding: bool,
 }
 
 /// A simulated device.

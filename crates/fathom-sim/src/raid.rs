@@ -1037,6 +1037,8 @@ impl SimDevice for Raid {
                 chunk_bytes: self.chunk,
                 stripe_bytes: self.chunk * self.data,
                 member_bytes: self.member_bytes,
+                degraded: self.degraded_members() as u32,
+                is_rebuilding: self.rebuilt_bytes().is_some(),
             }),
             ..DeviceSurvey::default()
         }

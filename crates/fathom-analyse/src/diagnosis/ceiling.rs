@@ -53,6 +53,10 @@ const MAX_SPREAD_OF_REAL_CEILING: f64 = 1.25;
 /// Interrupts, wake-ups and other threads of the kernel add to the CPU time of a worker for an I/O: together they take at most this many
 /// times as long.
 const MAX_PATH_PER_CPU_TIME: f64 = 3.0;
+/// The path to the device takes at most so many times what the times of I/Os vary, and at most this share of the time of an I/O alone: a path
+/// that is long, such as a queue of a hypervisor or a file system in user space, varies as well.
+const PATH_PER_JITTER: f64 = 4.0;
+const MAX_PATH_SHARE: f64 = 0.2;
 /// How many servers the target has is no fact where the time before them may be that of more than this part of one.
 const MAX_UNKNOWN_SERVERS_OF_FACT: f64 = 0.02;
 /// The I/Os that a ceiling delays follow each other at equal times: nine in ten take at most this many times what one in ten takes, within
@@ -111,11 +115,12 @@ pub(super) fn rate_shape(
     // The time of an I/O alone contains that on its link and in the kernel, and more of it where the hypervisor steals CPU time.
     let available = 1.0 - evidence.steal_percent.unwrap_or(0.0) / 100.0;
     let in_kernel = MAX_PATH_PER_CPU_TIME * cpu_ns_per_io(evidence);
-    let before_servers = in_kernel / available.max(0.1) + transfer_ns(evidence);
+    let of_path = (in_kernel / available.max(0.1)).max(path_ns(evidence, alone.mean_ns));
+    let before_servers = of_path + transfer_ns(evidence);
     let least = usual * (alone.mean_ns - before_servers) / 1e9 + synced;
     let error = error_of_served(evidence) * servers;
     // What the syncs hold is not exact enough to tell.
-    let is_whole = synced > 0.0 || (servers + error).floor() >= least - error;
+    let is_whole = synced > 0.0 || (servers + error).floor() >= (least - error).max(1.0);
     // What a buffer takes is faster than what the target can write, so that its time tells no number of servers.
     let is_buffered = evidence.main != Direction::Read
         && !takes_equal_times(&alone)
@@ -135,6 +140,22 @@ pub(super) fn rate_shape(
         RateShape::Even
     } else {
         RateShape::OfTarget
+    }
+}
+
+/// The longest time that an I/O may spend outside of a target that takes the same time for each, by how much the times of the run vary.
+fn path_ns(evidence: &Evidence, alone_ns: f64) -> f64 {
+    (PATH_PER_JITTER * jitter_ns(evidence)).min(MAX_PATH_SHARE * alone_ns)
+}
+
+/// How much most times of I/Os differ from their median on either side. Where the target takes the same time for each, that is of the host;
+/// on an exact machine it is nothing.
+pub(super) fn jitter_ns(evidence: &Evidence) -> f64 {
+    let clat = &evidence.entry().directions[evidence.main].clat;
+    let percentile = |percent| value(clat, percent).map(|ns| ns as f64);
+    match (percentile(1.0), percentile(50.0), percentile(99.0)) {
+        (Some(low), Some(median), Some(high)) => (median - low).min(high - median),
+        _ => 0.0,
     }
 }
 

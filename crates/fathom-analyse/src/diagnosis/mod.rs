@@ -130,6 +130,7 @@ pub(crate) fn diagnose(evidence: &Evidence) -> Diagnosis {
             let gain = queue::gain_of_first_cause(evidence, diagnosis.cause);
             disturbance::add_disturbances(evidence, &mut diagnosis, gain, &disturbances(evidence));
             disturbance::add_heat_without_rate(evidence, &mut diagnosis);
+            target_parts::add_state_of_array(evidence, &mut diagnosis);
         }
     }
     state_certainty(&mut diagnosis);

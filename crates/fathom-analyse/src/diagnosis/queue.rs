@@ -4,7 +4,8 @@ use fathom_model::{Certainty, DepthProbe, Diagnosis, Direction, LimitCause};
 
 use super::ceiling::{
     MIN_INTERVALS_OF_USUAL_RATE, RateShape, ceiling, error_of_served, ios_alone, is_at_ceiling,
-    measurement_of_limits, of_run, rate_shape, served_at_once, takes_equal_times, time_alone,
+    jitter_ns, measurement_of_limits, of_run, rate_shape, served_at_once, takes_equal_times,
+    time_alone,
 };
 use super::disturbance::{
     MIN_GAIN, flush_share, is_used_up_beside_own_rate, share_lost_to_heat, stalls, standstills,
@@ -42,6 +43,8 @@ const MAX_DISTANCE_OF_USUAL_INTERVAL: f64 = 0.1;
 const MAX_TIME_SHARE_OF_BUFFERED_WRITE: f64 = 0.05;
 /// Without a link, an I/O alone is at most so many times as fast: what is left of its time is the difference of two measured ones.
 const MAX_GAIN_WITHOUT_LINK: f64 = 20.0;
+/// The mean time of I/Os that wait for none is at most so many times what they vary above the fastest one.
+const JITTERS_OF_EQUAL_TIMES: f64 = 2.0;
 /// Where one write at a time reaches this share of the rate, more in flight gain nothing.
 const MIN_RATE_SHARE_OF_BUFFERED: f64 = 0.9;
 /// With more in flight, writes take at least this share of the time.
@@ -169,16 +172,20 @@ fn from_even_rate(evidence: &Evidence, depth: f64, mean: f64) -> Option<Diagnosi
         evidence.figures.rate("iops", usual),
         evidence.figures.duration("mean_ns", mean)
     );
-    if matches!(shape, RateShape::Ceiling) {
+    // What waits for a sync is not in service.
+    let served_and_synced = served + flush_share(evidence) * depth;
+    // None waits where all take as long as the first one, as far as the times of this host tell.
+    let fastest_ns = time_alone(evidence, depth).min_ns;
+    let is_filled = depth >= 2.0
+        && (served_and_synced >= depth * (1.0 - error_of_served(evidence))
+            || mean - fastest_ns <= JITTERS_OF_EQUAL_TIMES * jitter_ns(evidence));
+    if matches!(shape, RateShape::Ceiling) && !is_filled {
         let figures = format!(", because the rate does not vary, as one that is set: {figures}");
         return Some(ceiling(evidence, usual, &figures));
     }
     if depth < 2.0 {
         return None;
     }
-    // What waits for a sync is not in service.
-    let served_and_synced = served + flush_share(evidence) * depth;
-    let is_filled = served_and_synced >= depth * (1.0 - error_of_served(evidence));
     if is_filled && target_parts::is_split(evidence) {
         // Its requests are served, not its I/Os.
         return None;

@@ -257,6 +257,48 @@ fn raid_write_penalty(evidence: &Evidence) -> Option<Reason> {
     })
 }
 
+/// Says that an array lacks members or rebuilds one: its other members read more for each I/O, and for the rebuild. How much that takes of the
+/// run is not known, so that no cause beside it is a fact.
+pub(super) fn add_state_of_array(evidence: &Evidence, diagnosis: &mut Diagnosis) {
+    let Some(array) = evidence.parts.array else {
+        return;
+    };
+    let is_of_target = matches!(
+        diagnosis.cause,
+        LimitCause::QueueDepth
+            | LimitCause::Knee
+            | LimitCause::Target
+            | LimitCause::TooDeep
+            | LimitCause::Ceiling
+            | LimitCause::RaidWritePenalty
+            | LimitCause::SlowMember
+    );
+    let missing = array.degraded.filter(|missing| *missing > 0);
+    let missing = missing.map(|missing| {
+        format!(
+            "{} of {} members do not hold their data",
+            evidence.figures.count("degraded_members", missing.into()),
+            evidence.figures.count("members", array.members.into())
+        )
+    });
+    let action = array.sync.as_ref().filter(|action| *action != "frozen");
+    let action = action.map(|action| format!("a {action} is in progress"));
+    let state: Vec<String> = missing.into_iter().chain(action).collect();
+    if state.is_empty() || !is_of_target {
+        return;
+    }
+    if diagnosis.certainty == Certainty::Fact {
+        diagnosis.certainty = Certainty::Likely;
+        diagnosis.settled_by = Some("the same run when the array is whole".to_owned());
+    }
+    let sentence = format!(
+        "The array is not whole and makes I/Os of its own, which takes an unknown part of the run: {}.",
+        state.join(", and ")
+    );
+    diagnosis.sentences.push(sentence.clone());
+    diagnosis.evidence_against.push(sentence);
+}
+
 /// Whether the kernel splits the I/Os.
 pub(super) fn is_split(evidence: &Evidence) -> bool {
     are_split(evidence.parts.requests_per_io)

@@ -327,6 +327,9 @@ fn array_facts(array: SurveyedArray) -> ArrayFacts {
         members: array.members,
         chunk: Some(Bytes::new(array.chunk_bytes)),
         stripe: Some(Bytes::new(array.stripe_bytes)),
+        degraded: Some(array.degraded),
+        // As md names it.
+        sync: array.is_rebuilding.then(|| "recover".to_owned()),
         ..ArrayFacts::default()
     }
 }

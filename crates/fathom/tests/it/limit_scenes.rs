@@ -597,3 +597,18 @@ fn a_busy_worker_is_weighed_against_a_standstill() {
         "The target completed nothing for 4.00 s",
     );
 }
+
+/// A raid5 that rebuilds a member reads all others for that. What it takes of the run is not known, so that the target is only likely the limit.
+#[test]
+fn an_array_that_is_rebuilt_is_said_to_be() {
+    let member = "servers(count=1, service=1ms)";
+    check(
+        (
+            &format!("raid5(4 x {member}, chunk=64k, failed=1, rebuild={member})"),
+            &[],
+        ),
+        "--ioengine=libaio --iodepth=16",
+        ("target", "likely"),
+        "1 of 4 members do not hold their data, and a recover is in progress",
+    );
+}
