@@ -1,6 +1,6 @@
 //! What takes a share of the time of a run: this program or the target stood still, or another program used the target.
 
-use fathom_model::{Certainty, Diagnosis, LimitCause, MergedInterval, Nanos, TimeSpan};
+use fathom_model::{Certainty, DepthProbe, Diagnosis, LimitCause, MergedInterval, Nanos, TimeSpan};
 
 use super::ceiling::ios_alone;
 use super::queue::{
@@ -32,8 +32,12 @@ const MIN_GROWTH_OF_WAITING_WRITES: f64 = 1.5;
 const STANDARD_DEVIATIONS_OF_BEST_QUARTER: f64 = 1.15;
 /// And so many times as far as above the lowest count of that quarter, which is 0.67 standard deviations above the mean.
 const SPREADS_OF_BEST_QUARTER: f64 = 2.4;
-/// The fastest of many I/Os takes a smaller share of the mean time where the times vary.
+/// The fastest of many I/Os takes a smaller share of the usual time where the times vary.
 const MIN_TIME_SHARE_OF_EQUAL_TIMES: f64 = 0.8;
+/// I/Os with one in flight that tell how long a slow member takes.
+const MIN_IOS_OF_ARRAY_ALONE: u64 = 5;
+/// The standard deviation of turns with and without a slow member, as a share of their mean.
+const STANDARD_DEVIATION_OF_TURNS: f64 = 0.5;
 /// The queue of one of several equal members is by chance not so many times as long as those of the others.
 const MAX_RATIO_OF_EQUAL_MEMBERS: f64 = 5.0;
 /// Intervals that show how heat lowers the rate.
@@ -255,18 +259,36 @@ fn slow_member(evidence: &Evidence) -> Option<Disturbance> {
 /// The mean time of a turn of an I/O that needs several members at once whose requests take so long each: the longest of `k` exponential
 /// times is the sum of 1/1 to 1/k times their mean.
 fn turn_of_equal_members(evidence: &Evidence, usual_ns: f64) -> f64 {
-    if !vary(evidence, usual_ns) {
+    let fastest = evidence.entry().directions[evidence.main].clat.min as f64;
+    let turns = target_parts::requests_in_turn(evidence);
+    let varies = members_alone(evidence).map_or(
+        fastest < MIN_TIME_SHARE_OF_EQUAL_TIMES * turns * usual_ns,
+        |alone| vary(evidence, &alone),
+    );
+    if !varies {
         return usual_ns;
     }
     let needed = target_parts::members_in_turn(evidence) as u32;
     (1..=needed).map(|one| usual_ns / f64::from(one)).sum()
 }
 
-/// Whether the times of requests to the members of an array vary, which the fastest I/O of the run shows.
-fn vary(evidence: &Evidence, usual_ns: f64) -> bool {
-    let fastest = evidence.entry().directions[evidence.main].clat.min as f64;
-    let turns = target_parts::requests_in_turn(evidence);
-    fastest < MIN_TIME_SHARE_OF_EQUAL_TIMES * turns * usual_ns
+/// The I/Os of an array with one in flight, also if there are few of them.
+fn members_alone(evidence: &Evidence) -> Option<DepthProbe> {
+    let depth = evidence.effective_depth();
+    if depth <= 1.0 {
+        let mut alone = ios_alone(evidence, depth)?;
+        alone.mean_ns = evidence.entry().little.mean_ns;
+        return Some(alone);
+    }
+    let mut probes = evidence.probes.iter();
+    let has_ios = |probe: &&DepthProbe| probe.depth == 1 && probe.ios >= MIN_IOS_OF_ARRAY_ALONE;
+    probes.find(has_ios).copied()
+}
+
+/// Whether the times of I/Os that are alone vary although all need the same members: most need no slow one, so that the fastest ones are equal.
+fn vary(evidence: &Evidence, alone: &DepthProbe) -> bool {
+    let of_run = evidence.entry().directions[evidence.main].clat.min as f64;
+    alone.min_ns.min(of_run) < MIN_TIME_SHARE_OF_EQUAL_TIMES * alone.p10_ns
 }
 
 /// How many times as long as the others the slow member takes for a request that waits for none: each turn of an I/O ends with the slowest of
@@ -275,18 +297,14 @@ fn vary(evidence: &Evidence, usual_ns: f64) -> bool {
 pub(super) fn slowness_without_queue(evidence: &Evidence) -> Option<f64> {
     let members = &evidence.parts.members;
     let usual_ns = find_slow_member(members)?.usual_ns;
-    let depth = evidence.effective_depth();
     let turns = target_parts::requests_in_turn(evidence);
-    let mut alone = ios_alone(evidence, depth)?;
-    if depth <= 1.0 {
-        alone.mean_ns = evidence.entry().little.mean_ns;
-    }
+    let alone = members_alone(evidence)?;
     // Under the load the others may have queues as well; the fastest ones of equal I/Os that are alone need no slow member.
-    let usual_ns = match vary(evidence, usual_ns) {
+    let usual_ns = match vary(evidence, &alone) {
         true => usual_ns,
         false => usual_ns.min(alone.p10_ns / turns),
     };
-    let error = 1.0 / (alone.ios as f64).max(1.0).sqrt();
+    let error = STANDARD_DEVIATION_OF_TURNS / (alone.ios as f64).max(1.0).sqrt();
     let members_ns = alone.mean_ns * (1.0 + error) - target_parts::transfer_ns(evidence);
     let turn_ns = members_ns / turns;
     let share = target_parts::members_in_turn(evidence) / members.len() as f64;

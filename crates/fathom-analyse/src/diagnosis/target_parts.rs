@@ -30,6 +30,9 @@ const MIN_INTERVALS_OF_FALL: usize = 12;
 /// What settles whether a drive was slowed by garbage collection.
 const UNTIL_STEADY: &str = "the same load with a longer runtime, until its rate is steady";
 
+/// The time of the bytes of a request is not known where its error is a larger share of the time of the request.
+const MAX_ERROR_OF_BYTES: f64 = 0.5;
+
 /// What settles whether the number of requests is the limit.
 const ONE_REQUEST: &str =
     "the same load with a block size of one request, or a larger max_sectors_kb";
@@ -72,6 +75,8 @@ pub(super) fn refine(evidence: &Evidence, diagnosis: &mut Diagnosis) {
                 splitting(evidence, diagnosis.cause)
             })
             .or_else(|| garbage_collection(evidence)),
+        // Without parity such a write takes half of the time at least, so that neither twice the depth nor twice the target gains more.
+        LimitCause::NotKnown if !is_split(evidence) => raid_write_penalty(evidence),
         _ => None,
     };
     if let Some(gain) = gain_of_whole_ios(evidence).filter(|_| is_split(evidence)) {
@@ -324,8 +329,12 @@ fn gain_of_whole_ios(evidence: &Evidence) -> Option<f64> {
         // As of times whose standard deviation is their mean.
         false => probe.mean_ns / (probe.ios as f64).sqrt(),
     };
-    let difference = whole.mean_ns - half.mean_ns - error_ns(whole).hypot(error_ns(half));
+    let error = error_ns(whole).hypot(error_ns(half));
+    let difference = whole.mean_ns - half.mean_ns - error;
     let parts = whole.block as f64 / (whole.block - half.block) as f64;
+    if error * parts > MAX_ERROR_OF_BYTES * whole.mean_ns {
+        return None;
+    }
     let of_bytes = (difference * parts).clamp(0.0, whole.mean_ns);
     let of_request = whole.mean_ns - of_bytes;
     let requests = evidence.parts.requests_per_io;
