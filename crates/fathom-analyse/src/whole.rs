@@ -215,6 +215,7 @@ fn diagnosis_of_entry(
         parts: target_parts(run, main),
         probes,
         size_probes,
+        earlier: recording.earlier.filter(|_| run.entries.len() == 1),
         figures: FigureLog::default(),
     }))
 }

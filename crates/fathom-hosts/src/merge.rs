@@ -99,6 +99,7 @@ pub fn merge(plan: &Plan, hosts: Vec<ReceivedHost>) -> Result<Recording, MergeEr
         messages: Vec::new(),
         blame: None,
         depth_probes: Vec::new(),
+        earlier: None,
         hosts: Vec::new(),
     };
     for host in hosts {

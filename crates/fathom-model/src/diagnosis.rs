@@ -27,6 +27,17 @@ pub struct DepthProbe {
     pub dispersion: Option<f64>,
 }
 
+/// What earlier runs of the same load on the same device reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct EarlierRuns {
+    /// How many there are.
+    pub count: u32,
+    /// The median of their rates in the direction with most I/Os, per second.
+    pub median_iops: f64,
+    /// The lowest of their rates.
+    pub least_iops: f64,
+}
+
 /// What can limit the rate of a load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LimitCause {
@@ -48,6 +59,8 @@ pub enum LimitCause {
     GarbageCollection,
     /// The target is hot and slows itself down.
     Heat,
+    /// The target is slower than it was in earlier runs of the same load, and nothing else explains it.
+    SlowerThanBefore,
     /// The target is the limit, because the kernel splits each I/O into several requests.
     Splitting,
     /// The flushes between the writes.
@@ -87,6 +100,7 @@ impl LimitCause {
             LimitCause::SlowMember => "slow_member",
             LimitCause::GarbageCollection => "garbage_collection",
             LimitCause::Heat => "heat",
+            LimitCause::SlowerThanBefore => "slower_than_before",
             LimitCause::Splitting => "splitting",
             LimitCause::Flush => "flush",
             LimitCause::Ceiling => "ceiling",

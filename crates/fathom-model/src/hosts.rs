@@ -98,6 +98,7 @@ impl Recording {
                     messages: part.messages.clone(),
                     blame: None,
                     depth_probes: Vec::new(),
+                    earlier: None,
                     hosts: Vec::new(),
                 }
             })

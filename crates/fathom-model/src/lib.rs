@@ -76,7 +76,7 @@ pub use self::conditions::*;
 pub use self::damage::*;
 pub use self::derivation::{Derivation, DerivationInput, DerivedAnswer, DerivedCell, DerivedTable};
 pub use self::device::*;
-pub use self::diagnosis::{Certainty, DepthProbe, Diagnosis, LimitCause};
+pub use self::diagnosis::{Certainty, DepthProbe, Diagnosis, EarlierRuns, LimitCause};
 pub use self::direction::{Direction, PerDirection};
 pub use self::experiment::{CellFigures, CellLatency, Estimate, Grid, GridRow};
 pub use self::findings::*;

@@ -3,9 +3,9 @@
 //! A recording holds no judgement and no derived statistic; `fathom-analyse` makes those from it.
 
 use crate::{
-    BlameRecording, Bytes, Conditions, Damage, DamageCounts, DepthProbe, Direction, Histogram,
-    HostPart, Nanos, ObservedIo, PerDirection, Plan, SparseHistogram, SteadyRule, TargetRecording,
-    Witnessed,
+    BlameRecording, Bytes, Conditions, Damage, DamageCounts, DepthProbe, Direction, EarlierRuns,
+    Histogram, HostPart, Nanos, ObservedIo, PerDirection, Plan, SparseHistogram, SteadyRule,
+    TargetRecording, Witnessed,
 };
 
 /// One whole run.
@@ -41,6 +41,8 @@ pub struct Recording {
     pub hosts: Vec<HostPart>,
     /// The load of the only section of the plan at other queue depths, measured after the run.
     pub depth_probes: Vec<DepthProbe>,
+    /// What the store knew of earlier runs of the same load on the same device, when this one ended.
+    pub earlier: Option<EarlierRuns>,
 }
 
 /// How a run ended.

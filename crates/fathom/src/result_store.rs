@@ -5,13 +5,20 @@ use std::path::{Path, PathBuf};
 use fathom_cli::{StoreOptions, StoreSource};
 use fathom_load::IntervalSink;
 use fathom_model::{
-    CellContent, CellState, Experiment, Findings, Plan, Recording, Run, RunEnd, RunId, RunState,
-    StoredCell, simulated_facts,
+    CellContent, CellState, Direction, EarlierRuns, Experiment, Findings, Plan, Recording, Run,
+    RunEnd, RunId, RunState, StoredCell, simulated_facts,
 };
-use fathom_store::{Journal, Store, StoreError, without_password};
+use fathom_store::{Journal, ListFilter, ListedRun, Store, StoreError, without_password};
 
 use crate::print::{eprint_line, note_line};
 use crate::session::Session;
+
+/// Earlier runs of a load that tell what is usual.
+const MIN_EARLIER_RUNS: usize = 3;
+/// Runs of the same name, the newest, among which earlier ones are searched.
+const MAX_EARLIER_RUNS: u32 = 100;
+/// Facts that are equal where a load ran on the same device.
+const FACTS_OF_SAME_TARGET: [&str; 6] = ["host", "target", "disk", "device", "simulated", "build"];
 
 /// Opens the store that a command reads.
 ///
@@ -123,6 +130,37 @@ impl RunWriter {
         journal.map(|journal| journal_sink(self.program, journal))
     }
 
+    /// What earlier runs of the same load on the same device reached, for comparison; `None` with fewer than three, without a store, and for a
+    /// run that did not complete.
+    pub fn earlier_runs(&mut self, recording: &Recording) -> Option<EarlierRuns> {
+        if recording.end != RunEnd::Completed {
+            return None;
+        }
+        let facts = run_facts(recording);
+        let mut found = None;
+        self.with(|store, run| {
+            found = Some(find_earlier_runs(store, run, &facts)?);
+            Ok(())
+        });
+        let direction = busiest_direction(recording)?;
+        let figure = format!("{} iops", direction.name());
+        let mut rates: Vec<f64> = found?
+            .iter()
+            .filter_map(|listed| {
+                let mut figures = listed.figures.iter();
+                figures
+                    .find(|(name, _)| *name == figure)
+                    .map(|(_, value)| *value)
+            })
+            .collect();
+        rates.sort_by(f64::total_cmp);
+        (rates.len() >= MIN_EARLIER_RUNS).then(|| EarlierRuns {
+            count: rates.len() as u32,
+            median_iops: rates[rates.len() / 2],
+            least_iops: rates[0],
+        })
+    }
+
     /// Removes the run, since nothing was measured.
     pub fn remove(mut self) {
         self.with(fathom_store::Store::remove);
@@ -198,6 +236,52 @@ impl RunWriter {
             note_line!("{}: stored as {run}: fathom show {run}", self.program);
         }
     }
+}
+
+/// The valid runs of the load of `run`, by its stored plan, on the same target of the same host, and on the same drive where it has a name.
+fn find_earlier_runs(
+    store: &mut Store,
+    run: RunId,
+    facts: &[(String, String)],
+) -> Result<Vec<ListedRun>, StoreError> {
+    let this = store.run(&run.to_string())?.experiment;
+    let filter = ListFilter {
+        texts: vec![this.name.clone()],
+        kind: this.kind.clone(),
+        state: "finished".to_owned(),
+        verdict: "valid".to_owned(),
+        before: Some(run),
+        limit: MAX_EARLIER_RUNS,
+        ..ListFilter::default()
+    };
+    let fact = |facts: &[(String, String)], name: &str| {
+        let mut all = facts.iter();
+        all.find(|(known, _)| known == name)
+            .map(|(_, value)| value.clone())
+    };
+    let is_same =
+        |name: &&str, other: &Run| fact(facts, name) == fact(&other.experiment.facts, name);
+    let mut listed = store.list(&filter)?;
+    listed.retain(|one| {
+        !this.plan.is_empty()
+            && one.run.experiment.plan == this.plan
+            && FACTS_OF_SAME_TARGET
+                .iter()
+                .all(|name| is_same(name, &one.run))
+    });
+    Ok(listed)
+}
+
+/// The direction with most I/Os.
+fn busiest_direction(recording: &Recording) -> Option<Direction> {
+    let ios = |direction: Direction| -> u64 {
+        let jobs = recording.jobs.iter();
+        jobs.map(|job| job.directions[direction].counts.ok).sum()
+    };
+    let all = [Direction::Read, Direction::Write, Direction::Trim];
+    all.into_iter()
+        .filter(|one| ios(*one) > 0)
+        .max_by_key(|one| ios(*one))
 }
 
 /// A cell whose measurement of `plan` starts now, with its empty content.

@@ -475,6 +475,7 @@ fn load(
     if is_probed && !trigger.has_fired() {
         recording.depth_probes = depth_probes::measure_depths(session, &recording, &backups);
     }
+    recording.earlier = run_writer.earlier_runs(&recording);
     let saved = verify_state::save(&recording, &backups, &outputs).and(trigger.run_command());
     let logged = log_error.map_or(Ok(()), |message| {
         Err(format!("a log file is incomplete: {message}"))

@@ -14,6 +14,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
+use fathom_testkit::numbers_without_value;
 use serde_json::Value;
 
 /// A part of a scene that gains less than this share when it is absent is no cause.
@@ -653,6 +654,8 @@ struct Answer {
     shares: Option<f64>,
     /// Whether another depth was measured with I/Os enough to count.
     is_probed: bool,
+    /// Numbers of the sentence that are none of the figures of the result.
+    unknown_numbers: Vec<String>,
 }
 
 impl Answer {
@@ -660,6 +663,11 @@ impl Answer {
     fn has_whole_shares(&self) -> bool {
         self.shares
             .is_none_or(|sum| (sum - 1.0).abs() < MAX_ERROR_OF_SHARES)
+    }
+
+    /// Whether its shares and the numbers of its sentence are those of its figures.
+    fn is_consistent(&self) -> bool {
+        self.has_whole_shares() && self.unknown_numbers.is_empty()
     }
 }
 
@@ -707,13 +715,19 @@ impl Runner {
         let shares = entry["limit"]["shares"].as_array();
         let shares = shares.map(|all| all.iter().filter_map(|one| one["share"].as_f64()).sum());
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let figures = entry["limit"]["figures"].as_array().into_iter().flatten();
+        let figures: Vec<f64> = figures.filter_map(|one| one["value"].as_f64()).collect();
+        // The plan says the load that it offers.
+        let sentence = text(&entry["limit"]["text"]);
+        let said = sentence.replace(&text(&entry["offered_load"]), "");
         Ok(Answer {
+            unknown_numbers: numbers_without_value(&said, &figures),
             iops: of_job["iops"].as_f64().unwrap_or_default(),
             shares: shares.filter(|sum| *sum != 0.0),
             mean_ns: response.as_f64().unwrap_or_default(),
             cause: text(&entry["limit"]["cause"]),
             certainty: text(&entry["limit"]["certainty"]),
-            sentence: text(&entry["limit"]["text"]),
+            sentence,
             is_probed: entry["limit"]["evidence_for"]
                 .as_array()
                 .is_some_and(|evidence| !evidence.is_empty()),
@@ -903,7 +917,7 @@ pub fn run(options: &[&str]) -> io::Result<String> {
     let outcomes = outcomes?;
     if options.is_verbose {
         let all = outcomes.iter().enumerate();
-        all.filter(|(_, one)| one.judgement != Judgement::Right || !one.answer.has_whole_shares())
+        all.filter(|(_, one)| one.judgement != Judgement::Right || !one.answer.is_consistent())
             .for_each(|(number, outcome)| outcome.print(number));
     }
     let text = table(&outcomes, &options);
@@ -950,13 +964,14 @@ impl Outcome {
             .map(|cause| format!("{} at the same rate", cause.name()));
         let causes: Vec<String> = effects.chain(equal).collect();
         println!(
-            "{number}: {} | {} | {}\n   said {} ({}) {:?}: {}",
+            "{number}: {} | {} | {}\n   said {} ({}) {:?} {:?}: {}",
             causes.join(", "),
             self.scene.load().join(" "),
             self.scene.machine().replace('\n', " "),
             self.answer.cause,
             self.answer.certainty,
             self.answer.shares,
+            self.answer.unknown_numbers,
             self.answer.sentence
         );
     }
@@ -1061,9 +1076,14 @@ fn table(outcomes: &[Outcome], options: &Options) -> String {
     let whole = stated.clone().filter(|one| one.answer.has_whole_shares());
     let _ = writeln!(
         text,
-        "Two or more true causes: {two} scenes. Shares of the mean response: stated in {} scenes, add up to 1 in {}.",
+        "Two or more true causes: {two} scenes. Shares of the mean response: stated in {} scenes, add up to 1 in {}. Sentences of which a \
+         number is not among the figures of the result: {}.",
         stated.count(),
-        whole.count()
+        whole.count(),
+        outcomes
+            .iter()
+            .filter(|one| !one.answer.unknown_numbers.is_empty())
+            .count()
     );
     text
 }

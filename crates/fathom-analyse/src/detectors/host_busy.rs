@@ -64,7 +64,7 @@ pub(crate) fn delayed<'a, 'b: 'a>(
         .max_by(|a, b| waited_share(a).total_cmp(&waited_share(b)))
 }
 
-fn waited_share(member: &Member) -> f64 {
+pub(crate) fn waited_share(member: &Member) -> f64 {
     percent_of(member.seen.usage.waited, member.cpu_time())
 }
 

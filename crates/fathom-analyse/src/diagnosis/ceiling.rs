@@ -54,7 +54,7 @@ const MAX_SPREAD_OF_REAL_CEILING: f64 = 1.25;
 /// times as long.
 const MAX_PATH_PER_CPU_TIME: f64 = 3.0;
 /// The path to the device takes at most so many times what the times of I/Os vary, and at most this share of the time of an I/O alone: a path
-/// that is long, such as a queue of a hypervisor or a file system in user space, varies as well.
+/// that is long varies as well. A file system in user space, measured: 52 us where the times vary by 65 us, and 109 us where they vary by 33 us.
 const PATH_PER_JITTER: f64 = 4.0;
 const MAX_PATH_SHARE: f64 = 0.2;
 /// How many servers the target has is no fact where the time before them may be that of more than this part of one.

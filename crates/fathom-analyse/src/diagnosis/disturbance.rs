@@ -34,6 +34,12 @@ const STANDARD_DEVIATIONS_OF_BEST_QUARTER: f64 = 1.15;
 const SPREADS_OF_BEST_QUARTER: f64 = 2.4;
 /// The fastest of many I/Os takes a smaller share of the usual time where the times vary.
 const MIN_TIME_SHARE_OF_EQUAL_TIMES: f64 = 0.8;
+/// A run is slower than its earlier ones where their median is higher by this share; runs on a disk that is shared differ by a tenth.
+const MIN_GAIN_OF_EARLIER_RUNS: f64 = 0.25;
+/// A run that is slower than its earlier ones reaches at most this share of the slowest of them.
+const MAX_RATE_SHARE_OF_SLOWEST_EARLIER_RUN: f64 = 0.9;
+/// A disturbance that takes this share of what was lost since earlier runs explains it.
+const MIN_SHARE_OF_EXPLAINED_LOSS: f64 = 0.5;
 /// I/Os with one in flight that tell how long a slow member takes.
 const MIN_IOS_OF_ARRAY_ALONE: u64 = 5;
 /// The standard deviation of turns with and without a slow member, as a share of their mean.
@@ -59,6 +65,9 @@ impl Disturbance {
         let claim = match self.cause {
             LimitCause::Heat => "The heat of the target is probably the limit: ",
             LimitCause::SlowMember => "A slow member of the array is probably the limit: ",
+            LimitCause::SlowerThanBefore => {
+                "The target is probably the limit because it is slower than before: "
+            }
             _ => return self.sentence.clone(),
         };
         let mut letters = self.sentence.chars();
@@ -71,6 +80,9 @@ impl Disturbance {
         match self.cause {
             LimitCause::Heat => "the same run after the device has cooled down",
             LimitCause::SlowMember => "the same reads of each member alone",
+            LimitCause::SlowerThanBefore => {
+                "the same load on a drive of the same kind beside it, and the health of this one (`fathom devices`)"
+            }
             _ => "the same run without it",
         }
     }
@@ -117,9 +129,34 @@ pub(super) fn disturbances(evidence: &Evidence) -> Vec<Disturbance> {
     all.extend(flush(evidence));
     all.extend(heat(evidence));
     all.extend(slow_member(evidence));
+    all.extend(slower_than_before(evidence, &all));
     all.retain(|one| one.gain >= MIN_GAIN);
     all.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     all
+}
+
+/// A target that does less than in each earlier run of the same load, where no other disturbance explains half of that: as a drive that
+/// fails slowly (Lu et al., Perseus, FAST 2023).
+fn slower_than_before(evidence: &Evidence, others: &[Disturbance]) -> Option<Disturbance> {
+    let earlier = evidence.earlier.filter(|_| !evidence.is_open_loop())?;
+    let iops = evidence.entry().directions[evidence.main].iops;
+    let gain = earlier.median_iops / iops.max(1e-9) - 1.0;
+    let is_explained = others
+        .iter()
+        .any(|one| one.gain >= MIN_SHARE_OF_EXPLAINED_LOSS * gain);
+    let is_slower = gain >= MIN_GAIN_OF_EARLIER_RUNS
+        && iops < MAX_RATE_SHARE_OF_SLOWEST_EARLIER_RUN * earlier.least_iops;
+    (is_slower && !is_explained).then(|| Disturbance {
+        cause: LimitCause::SlowerThanBefore,
+        gain,
+        sentence: format!(
+            "The same load did {} per second in the median of {} earlier runs on this device, {} at least, and {} now.",
+            evidence.figures.rate("earlier_iops", earlier.median_iops),
+            evidence.figures.count("earlier_runs", earlier.count.into()),
+            evidence.figures.rate("least_earlier_iops", earlier.least_iops),
+            evidence.figures.rate("iops", iops),
+        ),
+    })
 }
 
 /// The share of the time of the slots of the queue in which they wait for a sync.
@@ -407,6 +444,11 @@ fn comes_first(
     gain_of_first: f64,
     one: &Disturbance,
 ) -> bool {
+    // That the target is slower than it was is news, and that it has a limit is none.
+    let is_of_target = is_of_queue(first) || first == LimitCause::Ceiling;
+    if one.cause == LimitCause::SlowerThanBefore && is_of_target {
+        return true;
+    }
     if one.cause != LimitCause::Neighbour {
         return one.gain > gain_of_first;
     }

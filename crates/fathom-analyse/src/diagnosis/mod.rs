@@ -13,7 +13,8 @@ mod shares;
 mod target_parts;
 
 use fathom_model::{
-    Certainty, DepthProbe, Diagnosis, Direction, Entry, Finding, IoLimit, LimitCause, Stall, Weight,
+    Certainty, DepthProbe, Diagnosis, Direction, EarlierRuns, Entry, Finding, IoLimit, LimitCause,
+    Stall, Weight,
 };
 
 use crate::catalogue::explain;
@@ -81,6 +82,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) probes: &'a [DepthProbe],
     /// One request at a time, and half of one, where its I/Os are split.
     pub(crate) size_probes: &'a [DepthProbe],
+    /// Earlier runs of this load on this device.
+    pub(crate) earlier: Option<EarlierRuns>,
     /// The figures that the sentences say.
     pub(crate) figures: FigureLog,
 }
@@ -496,8 +499,8 @@ fn host_cpu(evidence: &Evidence) -> Option<Diagnosis> {
             return Some(likely(
                 LimitCause::Program,
                 format!(
-                    "This host is probably the limit, not the target: this program {used} ({}): {}",
-                    finding.id, finding.evidence
+                    "This host is probably the limit, not the target: this program {used}, and {}.",
+                    loss_of_cpu(evidence, finding)
                 ),
                 "the same load with numjobs=2 on a machine with more CPUs",
             ));
@@ -506,11 +509,45 @@ fn host_cpu(evidence: &Evidence) -> Option<Diagnosis> {
     Some(likely(
         LimitCause::HostCpu,
         format!(
-            "This host, not the target, is probably the limit ({}): {}",
-            finding.id, finding.evidence
+            "This host, not the target, is probably the limit: {}.",
+            loss_of_cpu(evidence, finding)
         ),
         "the same run on a quiet host",
     ))
+}
+
+/// What took the CPU time of this host, as a phrase with the number of the finding that says more.
+fn loss_of_cpu(evidence: &Evidence, finding: &Finding) -> String {
+    let waited = || {
+        let member = host_busy::delayed(evidence.members())?;
+        let share = host_busy::waited_share(member) / 100.0;
+        Some(format!(
+            ", and a worker waited for a CPU for {} of its time",
+            evidence.figures.percent("waited_share", share)
+        ))
+    };
+    let what = match finding.code {
+        "STEAL" => format!(
+            "the hypervisor took {} of its CPU time",
+            evidence
+                .figures
+                .percent("steal_share", evidence.steal_percent.unwrap_or(0.0) / 100.0)
+        ),
+        "CPU_THROTTLED" => {
+            "a limit of the control group of this process held its CPUs back".to_owned()
+        }
+        "CPU_SLOWED" => "its CPUs became slower during the run".to_owned(),
+        "HOST_BUSY" => format!(
+            "other programs used its CPUs{}",
+            waited().unwrap_or_default()
+        ),
+        "WORKER_WAITED" => format!(
+            "workers of this program waited for a CPU{}",
+            waited().unwrap_or_default()
+        ),
+        _ => "its CPUs did not run this program all the time".to_owned(),
+    };
+    format!("{what} (finding {} says more)", finding.id)
 }
 
 /// Whether the CPU time of an I/O, with what was stolen meanwhile, takes more of the time of its place in the queue than twice the depth

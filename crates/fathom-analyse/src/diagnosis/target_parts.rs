@@ -252,9 +252,10 @@ fn raid_write_penalty(evidence: &Evidence) -> Option<Reason> {
         (
             LimitCause::RaidWritePenalty,
             format!(
-                "The target is probably the limit because of its parity: {} of {} members does up to {ios_per_write} I/Os for each write of {}.",
+                "The target is probably the limit because of its parity: {} of {} members does up to {} I/Os for each write of {}.",
                 array.kind,
                 evidence.figures.count("members", array.members.into()),
+                evidence.figures.count("ios_per_write", ios_per_write.into()),
                 evidence.figures.bytes("write_bytes", size as u64)
             ),
             "the same load with full stripes",
@@ -281,7 +282,7 @@ pub(super) fn add_state_of_array(evidence: &Evidence, diagnosis: &mut Diagnosis)
     let missing = array.degraded.filter(|missing| *missing > 0);
     let missing = missing.map(|missing| {
         format!(
-            "{} of {} members do not hold their data",
+            "members without their data: {} of {}",
             evidence.figures.count("degraded_members", missing.into()),
             evidence.figures.count("members", array.members.into())
         )
@@ -294,10 +295,11 @@ pub(super) fn add_state_of_array(evidence: &Evidence, diagnosis: &mut Diagnosis)
     }
     if diagnosis.certainty == Certainty::Fact {
         diagnosis.certainty = Certainty::Likely;
-        diagnosis.settled_by = Some("the same run when the array is whole".to_owned());
+        diagnosis.settled_by =
+            Some("the same run when the array has all of its members and is idle".to_owned());
     }
     let sentence = format!(
-        "The array is not whole and makes I/Os of its own, which takes an unknown part of the run: {}.",
+        "The array makes I/Os beside those of the run, which take an unknown part of it: {}.",
         state.join(", and ")
     );
     diagnosis.sentences.push(sentence.clone());

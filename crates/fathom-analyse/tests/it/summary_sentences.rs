@@ -339,7 +339,7 @@ fn a_busy_host_comes_before_the_target() {
         r.jobs[0].usage.waited = fathom_model::Nanos::from_millis(600);
     }));
     assert!(
-        sentences[1].starts_with("This host, not the target, is probably the limit (F023): "),
+        sentences[1].starts_with("This host, not the target, is probably the limit: other programs used its CPUs, and a worker waited for a CPU for "),
         "{sentences:?}"
     );
     assert_eq!(

@@ -69,6 +69,7 @@ fn host(name: &str, late_ns: i64, ios: u64, latency: u64) -> ReceivedHost {
         messages: Vec::new(),
         blame: None,
         depth_probes: Vec::new(),
+        earlier: None,
         hosts: Vec::new(),
     };
     ReceivedHost {

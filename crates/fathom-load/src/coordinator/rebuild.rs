@@ -43,6 +43,7 @@ pub fn rebuild_recording(
         messages: vec![message.to_owned()],
         blame: None,
         depth_probes: Vec::new(),
+        earlier: None,
         hosts: Vec::new(),
     }
 }

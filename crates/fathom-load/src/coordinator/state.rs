@@ -49,6 +49,7 @@ impl RecordingHead {
             messages: Vec::new(),
             blame: None,
             depth_probes: Vec::new(),
+            earlier: None,
             hosts: Vec::new(),
         }
     }

@@ -209,7 +209,7 @@ impl State {
         }
     }
 
-    /// A time before which no thread stops to wait without a completion; none if all threads have ended.
+    /// A time before which no wait ends without a completion; none if all threads have ended.
     ///
     /// A thread that has waited again since may wait longer: its entry stays until it is due, because most waits end by a
     /// completion, and two changes of the heap would take longer than the rest of such an I/O.

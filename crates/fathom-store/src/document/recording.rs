@@ -73,6 +73,24 @@ pub(crate) struct RecordingDocument {
         with = "As::<Vec<DepthProbeDocument>>"
     )]
     depth_probes: Vec<DepthProbe>,
+    #[serde(
+        default,
+        rename = "earlier",
+        skip_serializing_if = "Option::is_none",
+        with = "As::<Option<EarlierRunsDocument>>"
+    )]
+    earlier: Option<EarlierRuns>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename = "EarlierRuns", remote = "EarlierRuns")]
+pub(crate) struct EarlierRunsDocument {
+    #[serde(rename = "count")]
+    count: u32,
+    #[serde(rename = "median_iops")]
+    median_iops: f64,
+    #[serde(rename = "least_iops")]
+    least_iops: f64,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -799,6 +817,7 @@ pub(crate) enum DirectionDocument {
 mirrors! {
     RecordingDocument for Recording,
     DepthProbeDocument for DepthProbe,
+    EarlierRunsDocument for EarlierRuns,
     HostPartDocument for HostPart,
     RunEndDocument for RunEnd,
     WitnessedDocument for Witnessed,

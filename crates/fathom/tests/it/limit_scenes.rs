@@ -1,8 +1,10 @@
 //! What limits a run, on simulated machines whose cause is known by construction: the whole path of `fathom run` with its probes of other
 //! depths. How often the diagnosis is right on machines drawn at random, `cargo xtask diagnosis` says.
 
+use fathom_testkit::Scratch;
 use serde_json::Value;
 
+use crate::common::{program, split_args, start};
 use crate::detector_scenes::run_on;
 
 /// Runs a load and checks the cause that it names, how sure it is, and a part of the sentence.
@@ -35,79 +37,15 @@ fn check(
     );
 }
 
-/// A number of a sentence: its digits, and what its unit is in ns, bytes or parts of one.
-struct SaidNumber {
-    digits: String,
-    unit: f64,
-}
-
-impl SaidNumber {
-    /// Whether the number is that value, rounded to its decimals; 99.96 % is 99.9 and not 100.
-    fn is_of(&self, value: f64) -> bool {
-        let plain = self.digits.replace(',', "");
-        let decimals = plain.split_once('.').map_or(0, |(_, part)| part.len());
-        let step = 10_f64.powi(-(decimals as i32));
-        let most = if self.unit == 0.01 { step } else { step / 2.0 };
-        let said: f64 = plain.parse().expect("a number");
-        (value / self.unit - said).abs() <= most * (1.0 + 1e-9)
-    }
-}
-
-/// The numbers of a sentence. Those of options that it advises, and those in names such as `raid5` and `a-3`, say nothing about a run.
-fn said_numbers(text: &str) -> Vec<SaidNumber> {
-    const UNITS: [(&str, f64); 9] = [
-        (" ns", 1.0),
-        (" us", 1e3),
-        (" ms", 1e6),
-        (" s", 1e9),
-        (" min", 60e9),
-        (" %", 0.01),
-        (" KiB", 1024.0),
-        (" MiB", 1_048_576.0),
-        (" GiB", 1_073_741_824.0),
-    ];
-    let mut found = Vec::new();
-    let mut from = 0;
-    while let Some(at) = text[from..].find(|c: char| c.is_ascii_digit()) {
-        let (before, rest) = text.split_at(from + at);
-        let end = rest.find(|c: char| !(c.is_ascii_digit() || c == ',' || c == '.'));
-        let (digits, after) = rest.split_at(end.unwrap_or(rest.len()));
-        from = text.len() - after.len();
-        let said = digits.trim_end_matches([',', '.']);
-        let is_in_name =
-            before.ends_with(|c: char| c.is_ascii_alphabetic() || c == '-' || c == '_');
-        let is_advised = ["numjobs=", "iodepth="]
-            .iter()
-            .any(|option| before.ends_with(option));
-        if !is_in_name && !is_advised {
-            let has_unit = |(unit, _): &&(&str, f64)| {
-                after
-                    .strip_prefix(unit)
-                    .is_some_and(|end| !end.starts_with(|c: char| c.is_ascii_alphabetic()))
-            };
-            let unit = UNITS.iter().find(has_unit).map_or(1.0, |(_, unit)| *unit);
-            found.push(SaidNumber {
-                digits: said.to_owned(),
-                unit,
-            });
-        }
-    }
-    found
-}
-
 /// The numbers of a sentence that are none of the figures of its result, and are not said by its plan either.
 fn numbers_without_figure(text: &str, entry: &Value) -> Vec<String> {
     let figures = entry["limit"]["figures"].as_array().expect("figures");
     let offered = entry["offered_load"].as_str().unwrap_or_default();
-    let text = &text.replace(offered, "");
     let values: Vec<f64> = figures
         .iter()
         .filter_map(|figure| figure["value"].as_f64())
         .collect();
-    let said = said_numbers(text).into_iter();
-    said.filter(|number| !values.iter().any(|value| number.is_of(*value)))
-        .map(|number| number.digits)
-        .collect()
+    fathom_testkit::numbers_without_value(&text.replace(offered, ""), &values)
 }
 
 /// One server completes 5,000 per second at every depth; 64 servers complete 8 per 500 us at depth 8 and 16 at depth 16.
@@ -609,6 +547,46 @@ fn an_array_that_is_rebuilt_is_said_to_be() {
         ),
         "--ioengine=libaio --iodepth=16",
         ("target", "likely"),
-        "1 of 4 members do not hold their data, and a recover is in progress",
+        "members without their data: 1 of 4, and a recover is in progress",
+    );
+}
+
+/// A device of one server did 1,000 reads per second in three runs, and takes twice as long now: nothing in the last run alone shows that. A
+/// fifth run that is as slow as the fourth is no slower than that one.
+#[test]
+fn a_target_that_is_slower_than_in_earlier_runs_is_named() {
+    let directory = Scratch::new().expect("a directory");
+    let run = |service_us: u32| {
+        let machine = format!(
+            "[[device]]\npath = \"/dev/a\"\nmodel = \"servers(count=1, service={service_us}us)\"\nscratch = true\n"
+        );
+        std::fs::write(directory.join("machine.toml"), machine).expect("a machine");
+        let line = "run --filename=/dev/a --direct=1 --bs=4k --rw=randread --norandommap --time_based --json --machine=machine.toml \
+                    --name=x --runtime=10 --ioengine=libaio --iodepth=4 --store=store.db";
+        let mut command = program(split_args(line));
+        command.current_dir(directory.path());
+        start(command).finish().json()
+    };
+    for number in 0..3 {
+        let json = run(1000);
+        let limit = &json.0["fathom"]["entries"][0]["limit"];
+        assert_eq!(limit["cause"], "target", "{number}: {limit:#}");
+    }
+    let json = run(2000);
+    let entry = &json.0["fathom"]["entries"][0];
+    let limit = &entry["limit"];
+    assert_eq!(limit["cause"], "slower_than_before", "{limit:#}");
+    let text = limit["text"].as_str().expect("a text");
+    assert!(
+        text.contains(
+            "the same load did 1,000 per second in the median of 3 earlier runs on this device, 1,000 at least, and 500 now."
+        ),
+        "{text}"
+    );
+    let unknown = numbers_without_figure(text, entry);
+    assert!(unknown.is_empty(), "{unknown:?} of '{text}'");
+    assert_eq!(
+        run(2000).0["fathom"]["entries"][0]["limit"]["cause"],
+        "target"
     );
 }

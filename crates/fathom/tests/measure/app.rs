@@ -17,7 +17,9 @@ pub const SCENES: &[Scene] = &[
         "less memory means more and smaller reads",
         &[Need::Root, Need::Postgres],
         less_memory_means_smaller_reads,
-    ),
+    )
+    // Its own groups wait for memory.
+    .robust(),
 ];
 
 /// With memory for all of the data, the kernel reads ahead, and what is read are a few large pieces; with little memory, each point query

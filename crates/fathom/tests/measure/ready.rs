@@ -4,19 +4,36 @@ use fathom_testkit::{Need, Scratch};
 
 use crate::common::{COMMITS_PROFILE, device_with_commits_of, fathom, split_args};
 use crate::machine::raise_priority;
-use crate::scene::Scene;
+use crate::scene::{Attempt, Scene};
+
+/// Seconds of the 30 that a check may take, in the median: outliers of the machine ask for more commits.
+const MAX_MEDIAN_SECONDS: f64 = 25.0;
 
 pub const SCENES: &[Scene] = &[
-    Scene::check("commits of half the limit pass", &[Need::Fuse], || {
-        judge(15_000, 0)
-    }),
-    Scene::check("commits of twice the limit fail", &[Need::Fuse], || {
-        judge(60_000, 1)
-    }),
+    Scene {
+        name: "commits of half the limit pass, in seconds",
+        needs: &[Need::Fuse],
+        attempt: Attempt::Figure {
+            measure: || seconds_of_verdict(15_000, 0),
+            from: 0.0,
+            to: MAX_MEDIAN_SECONDS,
+        },
+        is_robust: false,
+    },
+    Scene {
+        name: "commits of twice the limit fail, in seconds",
+        needs: &[Need::Fuse],
+        attempt: Attempt::Figure {
+            measure: || seconds_of_verdict(60_000, 1),
+            from: 0.0,
+            to: MAX_MEDIAN_SECONDS,
+        },
+        is_robust: false,
+    },
 ];
 
-/// Commits of so many microseconds, of which 30 ms are allowed: the verdict comes long before the time is up.
-fn judge(sync_us: u64, code: i32) -> Result<(), String> {
+/// Commits of so many microseconds, of which 30 ms are allowed: the time of the verdict, which has this exit code.
+fn seconds_of_verdict(sync_us: u64, code: i32) -> Result<f64, String> {
     raise_priority();
     let profiles = Scratch::new().expect("a directory");
     let profile = COMMITS_PROFILE.replace("10ms", "30ms");
@@ -36,10 +53,5 @@ fn judge(sync_us: u64, code: i32) -> Result<(), String> {
     if ran.code() != code {
         return Err(format!("exit code {}: {}", ran.code(), ran.out));
     }
-    let seconds = ran.json().number("/checks/0/seconds");
-    if seconds < 25.0 {
-        Ok(())
-    } else {
-        Err(format!("after {seconds} s"))
-    }
+    Ok(ran.json().number("/checks/0/seconds"))
 }

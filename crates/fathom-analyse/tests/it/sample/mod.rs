@@ -52,6 +52,7 @@ pub fn run_of(jobs: Vec<Job>) -> Recording {
         messages: vec!["a message".to_owned()],
         blame: None,
         depth_probes: Vec::new(),
+        earlier: None,
         hosts: Vec::new(),
     }
 }
