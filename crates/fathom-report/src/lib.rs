@@ -20,6 +20,7 @@ mod comparison_summary;
 mod compressed;
 mod derived;
 mod devices;
+mod evidence;
 mod experiment;
 mod fio_number;
 mod format;
@@ -63,6 +64,7 @@ pub use self::derived::{derived_json, derived_markdown, derived_text};
 pub use self::devices::{
     cache_words, device_cards, device_table, links_json, links_text, queue_words, spec_text,
 };
+pub use self::evidence::explain_limits;
 pub use self::experiment::{
     CellPosition, cell_line, cell_lines, cell_status_line, figures_line, first_look, grid_text,
 };

@@ -14,6 +14,7 @@ pub(crate) const TEXT: Text = (
   fathom show
   fathom show r12.3 --format=json+
   fathom show r12 --plan                the jobs that were run
+  fathom show r12 --explain             what limits it, and the evidence
   fathom show --format=prometheus -o /var/lib/prometheus/node-exporter/fathom.prom",
 );
 
@@ -47,6 +48,9 @@ pub struct ShowArgs {
     /// Show the jobs that were run instead of the result
     #[arg(long)]
     pub plan: bool,
+    /// Explain what would run, where and for how long, and exit; in `size`, how each number is calculated; in `show`, what limits the result
+    #[arg(long, conflicts_with_all = ["plan", "format", "json"])]
+    pub explain: bool,
     #[command(flatten)]
     #[allow(missing_docs)]
     pub result: OutputOptions<ShowFormat>,

@@ -157,7 +157,7 @@ pub struct SizeArgs {
     /// trace, the hits of a cache come from its own accesses.
     #[arg(long, value_name = "CHANGE", requires = "from")]
     pub what_if: Vec<String>,
-    /// Explain what would run, where and for how long, and exit; in `size`, how each number is calculated
+    /// Explain what would run, where and for how long, and exit; in `size`, how each number is calculated; in `show`, what limits the result
     #[arg(long)]
     pub explain: bool,
     #[command(flatten)]

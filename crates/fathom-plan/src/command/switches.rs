@@ -276,7 +276,7 @@ pub(super) const SUPPORTED: &[Switch] = &[
     own(
         "explain",
         "",
-        "explain what would run, where and for how long, and exit; in `size`, how each number is calculated",
+        "explain what would run, where and for how long, and exit; in `size`, how each number is calculated; in `show`, what limits the result",
     ),
     own(
         "blame",

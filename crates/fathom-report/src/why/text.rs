@@ -1,11 +1,10 @@
 //! The answer as text: the conclusion first, then the evidence, then what was not looked at.
 
-use fathom_model::Certainty;
 use fathom_model::format::{counted, duration, percent, thousands};
-use fathom_trace::{StuckThread, WhyAnswer, WhyFinding};
+use fathom_trace::{StuckThread, WhyAnswer};
 
 use crate::Style;
-use crate::output::wrap;
+use crate::evidence::{certainty, list, paragraph};
 
 /// Stuck threads that are listed.
 const MAX_LISTED_THREADS: usize = 10;
@@ -15,7 +14,10 @@ const MAX_LISTED_THREADS: usize = 10;
 pub fn why_text(answer: &WhyAnswer, style: &Style) -> String {
     let finding = &answer.finding;
     let mut text = paragraph(&finding.sentence, style);
-    text += &paragraph(&certainty(finding), style);
+    text += &paragraph(
+        &certainty(finding.certainty, finding.settled_by.as_deref()),
+        style,
+    );
     text += &list("Do now", &finding.actions, style);
     let stuck: Vec<String> = answer
         .stuck
@@ -26,7 +28,11 @@ pub fn why_text(answer: &WhyAnswer, style: &Style) -> String {
     text += &list("Stuck now", &stuck, style);
     let mut also = Vec::new();
     for other in &answer.also {
-        also.push(format!("{} {}", other.sentence, certainty(other)));
+        also.push(format!(
+            "{} {}",
+            other.sentence,
+            certainty(other.certainty, other.settled_by.as_deref())
+        ));
     }
     text += &list("Also", &also, style);
     text += &list("For it", &finding.evidence_for, style);
@@ -36,18 +42,6 @@ pub fn why_text(answer: &WhyAnswer, style: &Style) -> String {
     text += &list("Waits", &answer.waits, style);
     text += &list("Not looked at", &answer.not_looked_at, style);
     text + "\n" + &paragraph(&cost(answer), style)
-}
-
-fn certainty(finding: &WhyFinding) -> String {
-    let word = match finding.certainty {
-        Certainty::Fact => "This is a fact: the evidence excludes the other causes.",
-        Certainty::Likely => "This is likely, not sure.",
-        Certainty::NotKnown => "The cause is not known.",
-    };
-    match &finding.settled_by {
-        Some(measurement) => format!("{word} To settle it: {measurement}."),
-        None => word.to_owned(),
-    }
 }
 
 /// One stuck thread.
@@ -97,25 +91,9 @@ fn cost(answer: &WhyAnswer) -> String {
     text + "."
 }
 
-fn paragraph(text: &str, style: &Style) -> String {
-    wrap(&style.clean(text), style.width, "", "  ")
-}
-
-/// A heading with its sentences; nothing without one.
-fn list(heading: &str, sentences: &[String], style: &Style) -> String {
-    if sentences.is_empty() {
-        return String::new();
-    }
-    let mut text = format!("\n{heading}:\n");
-    for sentence in sentences {
-        text += &wrap(&style.clean(sentence), style.width, "  ", "    ");
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
-    use fathom_trace::{WhyCause, WhyCost};
+    use fathom_trace::{WhyCause, WhyCost, WhyFinding};
 
     use super::*;
 

@@ -62,6 +62,12 @@ fn show(args: &ShowArgs) -> Result<Outcome, String> {
         (None, [cell]) if run.experiment.planned <= 1 && run.experiment.kind != "search" => {
             show_cell(args, &mut store, run, cell)
         }
+        _ if args.explain => Err(format!(
+            "{} has {} cells: name the one to explain, such as {}.1",
+            run.id,
+            cells.len(),
+            run.id
+        )),
         _ if let Some(format) = metrics => {
             let text = stored_exposition(&[run.id.to_string()], &args.store, format)?;
             write_text(args, &text)
@@ -153,6 +159,14 @@ fn imported(args: &ShowArgs, name: &str, bytes: &[u8]) -> Result<Outcome, String
     let results =
         fathom_import::read_text(name, bytes).map_err(|error| format!("{name}: {error}"))?;
     let findings: Vec<_> = results.into_iter().map(fathom_analyse::imported).collect();
+    if args.explain {
+        let style = output::answer_style();
+        let all = findings.iter();
+        let text: String = all
+            .map(|one| fathom_report::explain_limits(one, &style))
+            .collect();
+        return write_text(args, &text);
+    }
     write_text(
         args,
         &fathom_report::imported(&findings, 0, 0, &output::answer_style()),
@@ -162,6 +176,9 @@ fn imported(args: &ShowArgs, name: &str, bytes: &[u8]) -> Result<Outcome, String
 fn report(args: &ShowArgs, run: &Run, recording: &Recording) -> Result<Outcome, String> {
     let mut findings = fathom_analyse::findings(recording);
     let style = output::answer_style();
+    if args.explain {
+        return write_text(args, &fathom_report::explain_limits(&findings, &style));
+    }
     let facts = |key: &'static str| {
         run.experiment
             .facts

@@ -700,8 +700,8 @@ fn the_kernel_limits_an_application_among_tenants() {
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// Control groups of fathom below that of this process.
-fn groups_left() -> Vec<std::path::PathBuf> {
+/// Control groups that the program with this number made below that of this process. Tests that run meanwhile have their own.
+fn groups_of(program: u32) -> Vec<std::path::PathBuf> {
     let own = std::fs::read_to_string("/proc/self/cgroup").expect("the groups");
     let own = own.lines().find_map(|line| line.split_once(":blkio:"));
     let own = own.map_or("", |(_, path)| path.trim_start_matches('/'));
@@ -709,7 +709,10 @@ fn groups_left() -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(own).expect("groups").flatten();
     let paths = entries.map(|entry| entry.path());
     paths
-        .filter(|path| path.to_string_lossy().contains("fathom-witness-"))
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with("fathom-witness-") && name.contains(&format!("-{program}-"))
+        })
         .collect()
 }
 
@@ -765,7 +768,9 @@ rate_iops=500
         mount.path().display(),
         scratch.path().display()
     );
-    let out = fathom(suite(&format!("{line} --json"))).out;
+    let first = common::start(common::program(suite(&format!("{line} --json"))));
+    let first_id = first.id();
+    let out = first.finish().out;
     // Steps: each alone, stage 2, limited, joining. The kernel gives a slice of 0.1 s at once. The figures are those of the time in which
     // both tenants ran: on a busy machine less than the 3 s of a step, but more than a slice. The suite for measurements judges the rate.
     let limited = document(&out).number("/steps/3/tenants/0/iops");
@@ -773,11 +778,12 @@ rate_iops=500
     for bug in ["SUMMARY_DISAGREES", "NOT_CONSERVED"] {
         assert!(!out.contains(bug), "{bug}: {out}");
     }
-    assert_eq!(groups_left(), Vec::<std::path::PathBuf>::new());
+    assert_eq!(groups_of(first_id), Vec::<std::path::PathBuf>::new());
     let running = common::start(common::program(suite(&line)));
+    let running_id = running.id();
     let mut limited = Vec::new();
     let running = running.wait_until("the limited jobs", || {
-        limited = groups_left()
+        limited = groups_of(running_id)
             .iter()
             .filter_map(|group| {
                 let jobs = group.join("jobs-0");
@@ -814,7 +820,7 @@ rate_iops=500
     let done = running.finish();
     let failed = "limited: not measured: tenant: reports: its process ended";
     assert!(done.err.contains(failed), "{}{}", done.out, done.err);
-    assert_eq!(groups_left(), Vec::<std::path::PathBuf>::new());
+    assert_eq!(groups_of(running_id), Vec::<std::path::PathBuf>::new());
 }
 
 /// Regression 1431: the stage chart named applications "4 KiB, exec" and others "from 32 MiB", and `fathom show` an application "observed
