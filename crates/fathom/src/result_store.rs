@@ -272,16 +272,16 @@ fn find_earlier_runs(
     Ok(listed)
 }
 
-/// The direction with most I/Os.
+/// The direction with most I/Os, of equal ones the first, as in the diagnosis.
 fn busiest_direction(recording: &Recording) -> Option<Direction> {
     let ios = |direction: Direction| -> u64 {
         let jobs = recording.jobs.iter();
         jobs.map(|job| job.directions[direction].counts.ok).sum()
     };
-    let all = [Direction::Read, Direction::Write, Direction::Trim];
-    all.into_iter()
-        .filter(|one| ios(*one) > 0)
-        .max_by_key(|one| ios(*one))
+    let most = Direction::ALL
+        .into_iter()
+        .max_by_key(|one| (ios(*one), std::cmp::Reverse(*one as usize)))?;
+    (ios(most) > 0).then_some(most)
 }
 
 /// A cell whose measurement of `plan` starts now, with its empty content.

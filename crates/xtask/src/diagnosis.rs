@@ -81,9 +81,7 @@ impl Cause {
             Cause::None => "none",
         }
     }
-}
 
-impl Cause {
     /// Whether it holds the load at a rate that somebody set.
     const fn is_set_limit(self) -> bool {
         matches!(
